@@ -42,7 +42,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-inflight bench-many bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-inflight bench-many bench-evacuate bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; METHOD=storage: other storage in place; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold $(HOLD:yes=after))
@@ -85,6 +85,9 @@ bench-inflight: ## 100 ordinals, one at a time and 10 at once; out/bench-infligh
 
 bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
 	@$(E2E) run ./bench many
+
+bench-evacuate: ## 200 StatefulSets of 5 by one Evacuation: planned, forecast, real; out/bench-evacuate.json and .svg. SETS=20 moves fewer and leaves the page.
+	@$(E2E) run ./bench evacuate $(if $(SETS),-sets $(SETS))
 
 bench-slices: ## Our StatefulSet kind against the native controller; out/bench-slices.json.
 	@$(E2E) run ./bench slices

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -206,7 +207,7 @@ func setupEvacuations(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("looking for the definition of Evacuations: %w", err)
 	}
-	reconciler := &evacuation.Reconciler{Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("sliceshift")}
+	reconciler := &evacuation.Reconciler{Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("sliceshift"), Clock: clock.RealClock{}}
 	return reconciler.SetupWithManager(mgr)
 }
 

@@ -26,6 +26,7 @@ var scenarios = map[string]func(*flag.FlagSet) *measure.Scenario{
 	"copy":       mover.Scenario,
 	"copy-files": mover.FilesScenario,
 	"downtime":   downtime.Scenario,
+	"evacuate":   many.EvacuateScenario,
 	"handoff":    handoff.Scenario,
 	"inflight":   inflight.Scenario,
 	"many":       many.Scenario,
@@ -34,7 +35,7 @@ var scenarios = map[string]func(*flag.FlagSet) *measure.Scenario{
 
 func main() {
 	if len(os.Args) < 2 || scenarios[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench copy|copy-files|downtime|handoff|inflight|many|slices [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench copy|copy-files|downtime|evacuate|handoff|inflight|many|slices [flags]")
 		os.Exit(2)
 	}
 	set := flag.NewFlagSet("bench "+os.Args[1], flag.ExitOnError)

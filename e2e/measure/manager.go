@@ -183,7 +183,7 @@ func sumRequests(metrics io.Reader) (Counts, error) {
 func (m *Manager) PeakMiB() (float64, error) { return PeakMiB(m.cmd.Process.Pid) }
 
 // CPUSeconds returns the CPU time of the manager.
-func (m *Manager) CPUSeconds() (float64, error) { return cpuSeconds(m.cmd.Process.Pid) }
+func (m *Manager) CPUSeconds() (float64, error) { return CPUSeconds(m.cmd.Process.Pid) }
 
 // Spawn starts a process in a new process group. It ends with this process. When its context ends, the whole group is
 // killed.
@@ -216,8 +216,8 @@ func statusMiB(pid int, field string) (float64, error) {
 	return 0, fmt.Errorf("the status of process %d has no field %s", pid, field)
 }
 
-// cpuSeconds returns the CPU time of a process, in user and kernel mode.
-func cpuSeconds(pid int) (float64, error) {
+// CPUSeconds returns the CPU time of a process, in user and kernel mode.
+func CPUSeconds(pid int) (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err

@@ -179,6 +179,14 @@ func (j judged) editorsOfOld() {
 	} {
 		j.run("S7 without the rights: "+name, func(j judged) { j.allows(patch(body)) })
 	}
+	held := `{"metadata":{"annotations":{"` + api.EvacuationHeldAnnotationKey + `":"all"}},"spec":{"mode":"Pause"}}`
+	freed := `{"metadata":{"annotations":{"` + api.EvacuationHeldAnnotationKey + `":null}},"spec":{"mode":"Pause"}}`
+	j.run("S7 without the rights: a pause against an Evacuation", func(j judged) {
+		j.refuses(patch(held), "bob may not impersonate")
+		j.must(j.patches("editor", "old", held)(j.t.Context()))
+		j.allows(patch(freed))
+		j.must(j.patches("editor", "old", `{"metadata":{"annotations":{"`+api.EvacuationHeldAnnotationKey+`":null}},"spec":{"mode":"Run"}}`)(j.t.Context()))
+	})
 	orders := map[string]string{
 		"a rollback":                   `{"spec":{"mode":"Rollback"}}`,
 		"a recovery":                   `{"spec":{"mode":"Recover","recovery":{"destinationIsOff":"x"}}}`,

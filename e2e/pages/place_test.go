@@ -68,6 +68,7 @@ const (
 	printed         = installed + " --print >install.yaml"
 	cleared         = removed + "; kubectl delete namespace sliceshift-system --ignore-not-found"
 	installedByHelm = "helm install sliceshift charts/sliceshift -n sliceshift-system --create-namespace --wait"
+	evacuates       = "kubectl migrate evacuate -n shop --context east --to-context west --create all --create-in shop --destination-secret west --service-account mover || true"
 	uncharted       = "helm uninstall sliceshift -n sliceshift-system --wait;" + cleared
 )
 
@@ -107,6 +108,9 @@ var rules = []rule{
 	in(fresh, `migrate run .* --hooks`, says(`hand-over`)),
 	in(fresh, `migrate run .* --window`, says(`(?i)window|web-2`)),
 	in(fresh, `migrate run `),
+	in(granted, `migrate status evacuation/.* -w`, first(evacuates), says(`ordinals`)),
+	in(granted, `migrate report evacuation/.* -o svg`, first(evacuates), exits(3)), // it has not begun
+	in(granted, `migrate (status|report|pause|resume|rollback) evacuation/`, first(evacuates)),
 	in(moved, `migrate (status|report|kept)\b`),
 	in(moved, `delete (configmap sliceshift|sts,pdb|pvc .*-l)`),
 	in(split, `migrate budget `),

@@ -91,10 +91,14 @@ func (r Resource) SetMode(ctx context.Context, mode api.Mode) error {
 	return r.Change(ctx, Change{Mode: mode})
 }
 
-// Change implements Store.
+// Change implements Store. A Migration whose mode a user sets is no longer held by its Evacuation.
 func (r Resource) Change(ctx context.Context, change Change) error {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}}
-	patch, err := json.Marshal(map[string]Change{"spec": change})
+	body := map[string]any{"spec": change}
+	if change.Mode != "" {
+		body["metadata"] = map[string]any{"annotations": map[string]any{api.EvacuationHeldAnnotationKey: nil}}
+	}
+	patch, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}

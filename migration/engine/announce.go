@@ -168,17 +168,14 @@ func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string) 
 // NoteLengthLimit). The API server refuses a longer note.
 const longestNote = 1024
 
-// cut marks text that was truncated.
-const cut = "…"
-
 // shorten truncates text to a maximum of bytes, between two characters, and marks the cut.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	end := most - len(cut)
+	end := most - len(printable.Cut)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + cut
+	return text[:end] + printable.Cut
 }

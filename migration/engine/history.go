@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -183,7 +184,7 @@ func noteStop(h *api.History, before, after api.MigrationStatus, now time.Time) 
 	if is != nil && is.Status == metav1.ConditionFalse && is.Reason == was.Reason {
 		return
 	}
-	stop := api.PastStop{Reason: was.Reason, Message: fitting(was.Message, longestOfStop), StartTime: was.LastTransitionTime, EndTime: metav1.NewTime(now)}
+	stop := api.PastStop{Reason: was.Reason, Message: printable.Fit(was.Message, longestOfStop), StartTime: was.LastTransitionTime, EndTime: metav1.NewTime(now)}
 	if n := len(h.Stops); n > 0 && stop.StartTime.Before(&h.Stops[n-1].EndTime) {
 		stop.StartTime = h.Stops[n-1].EndTime // the condition does not record when its reason changed
 	}

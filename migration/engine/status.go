@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -63,29 +61,8 @@ const longestMessage = 4 << 10
 
 func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: fitting(printable.Text(message), longestMessage), ObservedGeneration: m.Generation,
+		Type: kind, Status: status, Reason: reason, Message: printable.Fit(printable.Text(message), longestMessage), ObservedGeneration: m.Generation,
 	})
-}
-
-// fitting truncates text to a maximum of bytes of encoded JSON, in which some characters take six bytes.
-func fitting(text string, most int) string {
-	if sent(text) <= most {
-		return text
-	}
-	end, left := 0, most-len(cut)
-	for {
-		_, width := utf8.DecodeRuneInString(text[end:])
-		if left -= sent(text[end : end+width]); left < 0 {
-			return text[:end] + cut
-		}
-		end += width
-	}
-}
-
-// sent returns the size of a text in JSON, in bytes and without its quotes.
-func sent(text string) int {
-	encoded, _ := json.Marshal(text) // never fails for a string
-	return len(encoded) - len(`""`)
 }
 
 // date sets the transition time of conditions that have changed since before to the time of the engine's clock.
@@ -163,7 +140,7 @@ const longestNow = 160
 // requested ordinal runs at the destination. Reconciling is True until the migration has ended or is stalled.
 func renderReady(m *api.Migration) {
 	row := view.NewRow(m, false)
-	now := fitting(row.Now, longestNow)
+	now := printable.Fit(row.Now, longestNow)
 	m.Status.State, m.Status.Progress, m.Status.Now = row.State.Word(), fmt.Sprintf("%d/%d", row.Moved, row.Total), now
 	ready, reason := metav1.ConditionFalse, string(m.Status.State)
 	if row.State == view.StateMoved {
@@ -189,7 +166,7 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 		}
 		return
 	}
-	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(hold.Message, longestMessage/2), hold.Remedy))
+	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, records.WithRemedy(printable.Fit(hold.Message, longestMessage/2), hold.Remedy))
 	if m.Status.Baseline == nil { // the remedy is in Stalled
 		condition(m, api.ConditionAccepted, metav1.ConditionFalse, hold.Reason, hold.Message)
 	}

@@ -45,10 +45,10 @@ func renderWarnings(m *api.Migration, decision plan.Decision) {
 			continue
 		}
 		w := api.Warning{
-			Check: fitting(f.Check, longestName), Reason: fitting(f.Reason, longestName), Object: fitting(printable.Text(f.Object), longestName),
-			Message: fitting(printable.Text(f.Message), longestOfWarning), Remedy: fitting(printable.Text(f.Remedy), longestOfWarning),
+			Check: printable.Fit(f.Check, longestName), Reason: printable.Fit(f.Reason, longestName), Object: printable.Fit(printable.Text(f.Object), longestName),
+			Message: printable.Fit(printable.Text(f.Message), longestOfWarning), Remedy: printable.Fit(printable.Text(f.Remedy), longestOfWarning),
 		}
-		if left -= sent(w.Check) + sent(w.Reason) + sent(w.Object) + sent(w.Message) + sent(w.Remedy); left < 0 {
+		if left -= printable.Encoded(w.Check) + printable.Encoded(w.Reason) + printable.Encoded(w.Object) + printable.Encoded(w.Message) + printable.Encoded(w.Remedy); left < 0 {
 			return
 		}
 		m.Status.Warnings = append(m.Status.Warnings, w)
@@ -80,8 +80,8 @@ func renderAhead(m *api.Migration, held map[int32]heldCopy, decision plan.Decisi
 		others = fmt.Sprintf(", and %d more", more)
 	}
 	message := fmt.Sprintf("ordinal %d%s, to be copied before its turn: %s. It is tried again every %s, and nothing that is under way waits for it; at its turn the move stalls with that",
-		ordinals[0], others, fitting(hold.Message, longestMessage/4), planner.RequeueRefused)
-	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(message, longestMessage/2), hold.Remedy))
+		ordinals[0], others, printable.Fit(hold.Message, longestMessage/4), planner.RequeueRefused)
+	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, records.WithRemedy(printable.Fit(message, longestMessage/2), hold.Remedy))
 }
 
 // heldAhead returns the reason of the condition AheadHeld; empty if no copy is held.

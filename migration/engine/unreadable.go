@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
@@ -25,7 +26,7 @@ func (r *Reconciler) unreadable(ctx context.Context, m *api.Migration, why error
 			plan.Kubectl(localName, "").Do("edit", "migration", "-n", m.Namespace, m.Name), plan.Kubectl(localName, "").Migrate("install", "--crds-only")))
 	before := m.DeepCopy()
 	hold := decision.Hold
-	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(hold.Message, longestMessage/2), hold.Remedy))
+	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, records.WithRemedy(printable.Fit(hold.Message, longestMessage/2), hold.Remedy))
 	condition(m, api.ConditionProgressing, metav1.ConditionFalse, hold.Reason, hold.Message)
 	m.Status.ObservedGeneration = m.Generation
 	renderReady(m)

@@ -62,6 +62,8 @@ type Set struct {
 	// Idle is true if it has no replicas, because its ordinals have moved already, or it was scaled down. It does not move,
 	// and no other set waits for it.
 	Idle bool
+	// Begun is true if it is under way already: it waits for no other set.
+	Begun bool
 }
 
 // Ordinal is an ordinal that moves.

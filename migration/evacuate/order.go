@@ -168,8 +168,8 @@ func (o *order) chains() map[Name]time.Duration {
 	return chains
 }
 
-// sequence returns the sets that move in the order in which they are preferred: lower waves, then the longest chain,
-// then the name.
+// sequence returns the sets that move in the order in which they are preferred: those under way, lower waves, then the
+// longest chain, then the name.
 func (o *order) sequence() []*Set {
 	chains := o.chains()
 	var all []*Set
@@ -179,7 +179,7 @@ func (o *order) sequence() []*Set {
 		}
 	}
 	slices.SortFunc(all, func(a, b *Set) int {
-		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(chains[b.Name], chains[a.Name]), compareNames(a.Name, b.Name))
+		return cmp.Or(firstBegun(a, b), cmp.Compare(a.Wave, b.Wave), cmp.Compare(chains[b.Name], chains[a.Name]), compareNames(a.Name, b.Name))
 	})
 	return all
 }

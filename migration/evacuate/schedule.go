@@ -85,7 +85,7 @@ func schedule(o order, limits Limits) []Row {
 func (s *simulation) begin() (ended bool) {
 	load, active, wave := s.load()
 	for _, m := range s.movers {
-		if m.busy || m.ended || !m.begun && (s.limits.Sets > 0 && active >= s.limits.Sets || m.row.Set.Wave > wave || s.waits(m)) {
+		if m.busy || m.ended || !m.begun && !m.row.Set.Begun && (s.limits.Sets > 0 && active >= s.limits.Sets || m.row.Set.Wave > wave || s.waits(m)) {
 			continue
 		}
 		if len(m.left) == 0 {

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/printable"
 )
 
 // Snapshot is the observed state of an Evacuation.
@@ -18,15 +20,20 @@ type Snapshot struct {
 	Spec api.EvacuationSpec
 	// Migrations maps names to the Migrations that exist. One that is not in it is missing.
 	Migrations map[string]Migration
+	// Moved holds the names of those that were seen to have moved. One of them may have been deleted since.
+	Moved map[string]bool
 }
 
 // Migration holds the fields of a Migration that its Evacuation needs.
 type Migration struct {
-	// Ours is true if its label names the Evacuation, and Held if its annotation does.
-	Ours, Held bool
-	Mode       api.Mode
-	// Begun is true once it has a baseline.
+	// Label is the Evacuation that its label names; empty if it has none.
+	Label string
+	// Held is true if its annotation states that the Evacuation has paused it, and Returned that it has rolled it back.
+	Held, Returned bool
+	Mode           api.Mode
+	// Begun is true once it has a baseline, and Since is when it began.
 	Begun bool
+	Since time.Time
 	// Completed is the reason of its completion; empty if it is not completed.
 	Completed string
 	// Stalled is the message of the condition Stalled, with its reason; empty if it is not stalled.
@@ -35,7 +42,10 @@ type Migration struct {
 	Fixed bool
 }
 
-// Write is a change of a Migration: its mode, and whether its annotation names the Evacuation.
+// runs reports whether its mode is Run.
+func (m Migration) runs() bool { return m.Mode == api.ModeRun || m.Mode == "" }
+
+// Write is a change of a Migration: its mode, and whether its annotation names the Evacuation that has set the mode.
 type Write struct {
 	Name string
 	Mode api.Mode
@@ -50,6 +60,8 @@ type Decision struct {
 	States []api.EvacuatedStatus
 	// Active is the number of Migrations that are under way.
 	Active int
+	// Since is when the first of them began; zero if none has.
+	Since time.Time
 }
 
 // Decide returns the next write. Same input, same output. A Migration is only changed if its author has labelled it. One
@@ -59,23 +71,40 @@ func Decide(s Snapshot) Decision {
 	d := Decision{Active: v.active}
 	for _, each := range s.Spec.Migrations {
 		d.States = append(d.States, v.states[each.Name])
-		if d.Write == nil && v.state(each.Name) != api.EvacuatedMissing {
+		m := v.Migrations[each.Name]
+		if m.Label != v.Name {
+			continue
+		}
+		if d.Write == nil {
 			d.Write = v.write(each)
 		}
+		if m.Begun && (d.Since.IsZero() || m.Since.Before(d.Since)) {
+			d.Since = m.Since
+		}
 	}
+	cut(d.States)
 	return d
 }
 
-// mostMessage is the limit of a message in the resource definition, and of bytes for a message that is cut.
-const mostMessage = 512
+// The limits of the messages in a status, in bytes of encoded JSON: that of one, which is also that of the resource
+// definition in characters, and that of all together. With the names and the entries of the spec, an Evacuation of 1,000
+// Migrations then stays below the 1.5 MiB that etcd accepts.
+const (
+	mostMessage  = 512
+	mostMessages = 96 << 10
+)
 
-// clipped returns a message that fits into the status.
-func clipped(message string) string {
-	if len(message) <= mostMessage {
-		return message
+// cut cuts the messages, so that all of them fit into the status. Each may have the same size.
+func cut(states []api.EvacuatedStatus) {
+	messages := 0
+	for _, each := range states {
+		if each.Message != "" {
+			messages++
+		}
 	}
-	const dots = "..."
-	return strings.ToValidUTF8(message[:mostMessage-len(dots)], "") + dots
+	for i := range states {
+		states[i].Message = printable.Fit(printable.Text(states[i].Message), min(mostMessage, mostMessages/max(1, messages)))
+	}
 }
 
 // view is a snapshot with the entries by name, and the states of their Migrations.
@@ -129,7 +158,7 @@ func (v *view) state(name string) api.EvacuatedState {
 	v.visiting[name] = true
 	state, message := v.derive(name)
 	delete(v.visiting, name)
-	v.states[name] = api.EvacuatedStatus{Name: name, State: state, Message: clipped(message)}
+	v.states[name] = api.EvacuatedStatus{Name: name, State: state, Message: message}
 	return state
 }
 
@@ -137,14 +166,22 @@ func (v *view) state(name string) api.EvacuatedState {
 func (v *view) derive(name string) (api.EvacuatedState, string) {
 	m, found := v.Migrations[name]
 	switch {
+	case !found && v.Moved[name]:
+		return api.EvacuatedMoved, ""
 	case !found:
 		return api.EvacuatedMissing, "there is no such Migration in this namespace"
-	case !m.Ours:
+	case m.Label != "" && m.Label != v.Name:
+		return api.EvacuatedMissing, fmt.Sprintf("the Migration is of Evacuation %s: remove it from spec.migrations of one of the two", m.Label)
+	case m.Label == "":
 		return api.EvacuatedMissing, fmt.Sprintf("the Migration lacks the label %s=%s, by which its author lets the Evacuation begin it", api.EvacuationLabelKey, v.Name)
 	case m.Completed == api.ReasonMoved:
 		return api.EvacuatedMoved, ""
-	case m.Completed != "":
+	case m.Completed == api.ReasonRolledBack && m.runs() && !m.Fixed: // a mode Run begins it again
+		return api.EvacuatedMoving, ""
+	case m.Completed != "" && !v.returns(m):
 		return api.EvacuatedBack, "completed as " + m.Completed
+	case m.Completed != "":
+		return v.waits(name)
 	case m.Stalled != "":
 		return api.EvacuatedStalled, m.Stalled
 	case m.Mode == api.ModeRollback || m.Mode == api.ModeRecover:
@@ -157,6 +194,12 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedPaused, "paused by the Evacuation"
 	}
 	return v.waits(name)
+}
+
+// returns reports whether a Migration that was rolled back moves again at its turn: the Evacuation has rolled it back, and
+// runs again.
+func (v *view) returns(m Migration) bool {
+	return m.Returned && m.Mode == api.ModeRollback && m.Completed == api.ReasonRolledBack && v.Spec.Mode == api.EvacuationRun
 }
 
 // waits returns why a Migration that has not begun waits.
@@ -189,10 +232,10 @@ const mostNames = 5
 // write returns the change of a Migration that the mode of the Evacuation requires; nil if there is none.
 func (v *view) write(each api.EvacuatedMigration) *Write {
 	m := v.Migrations[each.Name]
-	if m.Completed != "" || m.Fixed {
+	if m.Completed != "" && !v.returns(m) || m.Fixed {
 		return nil
 	}
-	runs := m.Mode == api.ModeRun || m.Mode == ""
+	runs := m.runs()
 	switch v.Spec.Mode {
 	case api.EvacuationPause:
 		if runs {
@@ -201,15 +244,15 @@ func (v *view) write(each api.EvacuatedMigration) *Write {
 	case api.EvacuationRollback:
 		switch {
 		case m.Begun && (runs || m.Mode == api.ModePause):
-			return &Write{each.Name, api.ModeRollback, false, "the evacuation is rolled back"}
+			return &Write{each.Name, api.ModeRollback, true, "the evacuation is rolled back"}
 		case runs:
 			return &Write{each.Name, api.ModePause, true, "the evacuation is rolled back, and it has not begun"}
 		}
 	default:
 		switch {
-		case runs && m.Held:
+		case runs && (m.Held || m.Returned):
 			return &Write{each.Name, api.ModeRun, false, "a user has resumed it"}
-		case m.Mode == api.ModePause && m.Held && v.turn(each):
+		case (m.Mode == api.ModePause && m.Held || m.Mode == api.ModeRollback && m.Returned) && v.turn(each):
 			return &Write{each.Name, api.ModeRun, false, "it is its turn"}
 		}
 	}
@@ -219,10 +262,15 @@ func (v *view) write(each api.EvacuatedMigration) *Write {
 // turn reports whether a Migration that the Evacuation holds may run: it has begun, or those before it have moved, and
 // fewer than the maximum are under way.
 func (v *view) turn(each api.EvacuatedMigration) bool {
+	m := v.Migrations[each.Name]
+	if m.Mode == api.ModeRollback && m.Completed == "" { // it is under way, and takes no further place
+		return true
+	}
 	if v.Spec.MaxActive != nil && v.active >= int(*v.Spec.MaxActive) {
 		return false
 	}
-	return v.Migrations[each.Name].Begun || v.state(each.Name) == api.EvacuatedWaiting && !slices.ContainsFunc(v.before[each.Name], func(before string) bool {
-		return v.state(before) != api.EvacuatedMoved
+	return m.Begun && m.Completed == "" || !slices.ContainsFunc(v.before[each.Name], func(before string) bool {
+		_, listed := v.before[before]
+		return !listed || v.state(before) != api.EvacuatedMoved
 	})
 }

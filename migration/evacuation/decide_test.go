@@ -1,6 +1,7 @@
 package evacuation
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,10 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/printable"
 )
 
 // held returns a Migration as its author creates it.
-func held() Migration { return Migration{Ours: true, Held: true, Mode: api.ModePause} }
+func held() Migration { return Migration{Label: "all", Held: true, Mode: api.ModePause} }
 
 // of returns a Migration with a change.
 func of(change func(*Migration)) Migration {
@@ -44,6 +46,10 @@ func entries(texts ...string) (all []api.EvacuatedMigration) {
 func TestDecide(t *testing.T) {
 	stalled := of(func(m *Migration) { m.Held, m.Mode, m.Begun, m.Stalled = false, api.ModeRun, true, "BudgetZero: none" })
 	byUser := of(func(m *Migration) { m.Held, m.Begun = false, true })
+	reversed := of(func(m *Migration) { m.Held, m.Returned, m.Mode, m.Begun = false, true, api.ModeRollback, true })
+	back := of(func(m *Migration) {
+		m.Held, m.Returned, m.Mode, m.Begun, m.Completed = false, true, api.ModeRollback, true, api.ReasonRolledBack
+	})
 	automatic := of(func(m *Migration) { m.Held, m.Mode, m.Begun, m.Fixed = false, api.ModeRun, true, true })
 	for name, tc := range map[string]struct {
 		mode    api.EvacuationMode
@@ -52,34 +58,45 @@ func TestDecide(t *testing.T) {
 		found   map[string]Migration
 		want    string
 	}{
-		"the first begins":                      {"", 0, entries("db", "web:db"), map[string]Migration{"db": held(), "web": held()}, "db Run false [db Waiting, web Waiting]"},
-		"the second waits":                      {"", 0, entries("db", "web:db"), map[string]Migration{"db": moving, "web": held()}, "none [db Moving, web Waiting]"},
-		"the second begins":                     {"", 0, entries("db", "web:db"), map[string]Migration{"db": moved, "web": held()}, "web Run false [db Moved, web Waiting]"},
-		"a stalled one holds what comes after":  {"", 0, entries("db", "web:db", "app:web", "cache"), map[string]Migration{"db": stalled, "web": held(), "app": held(), "cache": held()}, "cache Run false [db Stalled, web Held, app Held, cache Waiting]"},
-		"as many as may":                        {"", 1, entries("db", "cache"), map[string]Migration{"db": moving, "cache": held()}, "none [db Moving, cache Waiting]"},
-		"a stalled one takes no place":          {"", 1, entries("db", "cache"), map[string]Migration{"db": stalled, "cache": held()}, "cache Run false [db Stalled, cache Waiting]"},
-		"a missing one":                         {"", 0, entries("db", "web:db"), map[string]Migration{"web": held()}, "none [db Missing, web Held]"},
-		"one without the label":                 {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Ours = false })}, "none [db Missing]"},
-		"a user has paused it":                  {"", 0, entries("db", "web:db"), map[string]Migration{"db": byUser, "web": held()}, "none [db Paused, web Held]"},
-		"a user has resumed it":                 {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode = api.ModeRun })}, "db Run false [db Moving]"},
-		"a user rolls it back":                  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRollback, true, false })}, "none [db RollingBack]"},
-		"it is back":                            {"", 0, entries("db", "web:db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Completed = api.ModeRollback, api.ReasonRolledBack }), "web": held()}, "none [db Back, web Held]"},
-		"a circle":                              {"", 0, entries("a:b", "b:a", "c:a", "d"), map[string]Migration{"a": held(), "b": held(), "c": held(), "d": held()}, "d Run false [a Held, b Held, c Held, d Waiting]"},
-		"after itself":                          {"", 0, entries("a:a"), map[string]Migration{"a": held()}, "none [a Held]"},
-		"a later wave waits":                    {"", 0, entries("a", "b@x", "c@xx"), map[string]Migration{"a": moving, "b": held(), "c": held()}, "none [a Moving, b Waiting, c Waiting]"},
-		"a later wave begins":                   {"", 0, entries("a", "b@x", "c@xx"), map[string]Migration{"a": moved, "b": held(), "c": held()}, "b Run false [a Moved, b Waiting, c Waiting]"},
-		"a wave against the order":              {"", 0, entries("a:b", "b@x"), map[string]Migration{"a": held(), "b": held()}, "none [a Held, b Held]"},
-		"after one that is not listed":          {"", 0, entries("a:x"), map[string]Migration{"a": held(), "x": moved}, "none [a Held]"},
-		"paused":                                {api.EvacuationPause, 0, entries("db", "web"), map[string]Migration{"db": moving, "web": held()}, "db Pause true [db Moving, web Paused]"},
-		"paused, and one is being rolled back":  {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRollback, true, false })}, "none [db RollingBack]"},
-		"resumed":                               {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true })}, "db Run false [db Paused]"},
-		"rolled back":                           {api.EvacuationRollback, 0, entries("db", "web", "app"), map[string]Migration{"db": moved, "web": byUser, "app": held()}, "web Rollback false [db Moved, web Paused, app Paused]"},
-		"rolled back before it began":           {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Held = api.ModeRun, false })}, "db Pause true [db Moving]"},
-		"rolled back automatically, not paused": {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": automatic}, "none [db Moving]"},
-		"recovering is left alone":              {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRecover, true, false })}, "none [db RollingBack]"},
+		"the first begins":                       {"", 0, entries("db", "web:db"), map[string]Migration{"db": held(), "web": held()}, "db Run false [db Waiting, web Waiting]"},
+		"the second waits":                       {"", 0, entries("db", "web:db"), map[string]Migration{"db": moving, "web": held()}, "none [db Moving, web Waiting]"},
+		"the second begins":                      {"", 0, entries("db", "web:db"), map[string]Migration{"db": moved, "web": held()}, "web Run false [db Moved, web Waiting]"},
+		"a stalled one holds what comes after":   {"", 0, entries("db", "web:db", "app:web", "cache"), map[string]Migration{"db": stalled, "web": held(), "app": held(), "cache": held()}, "cache Run false [db Stalled, web Held, app Held, cache Waiting]"},
+		"as many as may":                         {"", 1, entries("db", "cache"), map[string]Migration{"db": moving, "cache": held()}, "none [db Moving, cache Waiting]"},
+		"a stalled one takes no place":           {"", 1, entries("db", "cache"), map[string]Migration{"db": stalled, "cache": held()}, "cache Run false [db Stalled, cache Waiting]"},
+		"a missing one":                          {"", 0, entries("db", "web:db"), map[string]Migration{"web": held()}, "none [db Missing, web Held]"},
+		"one without the label":                  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Label = "" })}, "none [db Missing]"},
+		"a user has paused it":                   {"", 0, entries("db", "web:db"), map[string]Migration{"db": byUser, "web": held()}, "none [db Paused, web Held]"},
+		"a user has resumed it":                  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode = api.ModeRun })}, "db Run false [db Moving]"},
+		"a user rolls it back":                   {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRollback, true, false })}, "none [db RollingBack]"},
+		"it is back":                             {"", 0, entries("db", "web:db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Completed = api.ModeRollback, api.ReasonRolledBack }), "web": held()}, "none [db Back, web Held]"},
+		"a circle":                               {"", 0, entries("a:b", "b:a", "c:a", "d"), map[string]Migration{"a": held(), "b": held(), "c": held(), "d": held()}, "d Run false [a Held, b Held, c Held, d Waiting]"},
+		"after itself":                           {"", 0, entries("a:a"), map[string]Migration{"a": held()}, "none [a Held]"},
+		"a later wave waits":                     {"", 0, entries("a", "b@x", "c@xx"), map[string]Migration{"a": moving, "b": held(), "c": held()}, "none [a Moving, b Waiting, c Waiting]"},
+		"a later wave begins":                    {"", 0, entries("a", "b@x", "c@xx"), map[string]Migration{"a": moved, "b": held(), "c": held()}, "b Run false [a Moved, b Waiting, c Waiting]"},
+		"a wave against the order":               {"", 0, entries("a:b", "b@x"), map[string]Migration{"a": held(), "b": held()}, "none [a Held, b Held]"},
+		"after one that is not listed":           {"", 0, entries("a:x"), map[string]Migration{"a": held(), "x": moved}, "none [a Held]"},
+		"paused":                                 {api.EvacuationPause, 0, entries("db", "web"), map[string]Migration{"db": moving, "web": held()}, "db Pause true [db Moving, web Paused]"},
+		"paused, and one is being rolled back":   {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRollback, true, false })}, "none [db RollingBack]"},
+		"resumed":                                {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true })}, "db Run false [db Paused]"},
+		"rolled back":                            {api.EvacuationRollback, 0, entries("db", "web", "app"), map[string]Migration{"db": moved, "web": byUser, "app": held()}, "web Rollback true [db Moved, web Paused, app Paused]"},
+		"rolled back before it began":            {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Held = api.ModeRun, false })}, "db Pause true [db Moving]"},
+		"rolled back automatically, not paused":  {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": automatic}, "none [db Moving]"},
+		"deleted after it has moved":             {"", 0, entries("gone", "web:gone"), map[string]Migration{"web": held()}, "web Run false [gone Moved, web Waiting]"},
+		"created again after it has moved":       {"", 0, entries("gone", "web:gone"), map[string]Migration{"gone": held(), "web": held()}, "gone Run false [gone Waiting, web Waiting]"},
+		"of another Evacuation":                  {"", 0, entries("db", "web:db", "app"), map[string]Migration{"db": of(func(m *Migration) { m.Label = "other" }), "web": held(), "app": held()}, "app Run false [db Missing, web Held, app Waiting]"},
+		"it takes back one under way":            {"", 0, entries("db"), map[string]Migration{"db": reversed}, "db Run false [db RollingBack]"},
+		"it takes one forward again":             {"", 0, entries("db", "web:db"), map[string]Migration{"db": back, "web": held()}, "db Run false [db Waiting, web Waiting]"},
+		"one that is back waits for its turn":    {"", 1, entries("db", "web:cache", "cache"), map[string]Migration{"db": moving, "web": back, "cache": back}, "none [db Moving, web Waiting, cache Waiting]"},
+		"one that begins again takes a place":    {"", 1, entries("db", "web"), map[string]Migration{"db": of(func(m *Migration) { m.Held, m.Mode, m.Completed = false, api.ModeRun, api.ReasonRolledBack }), "web": held()}, "none [db Moving, web Waiting]"},
+		"back, and paused":                       {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": back}, "none [db Back]"},
+		"a user pauses what it has rolled back":  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Held, m.Returned, m.Begun = false, true, true })}, "none [db Paused]"},
+		"a user resumes what it has rolled back": {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Held, m.Returned, m.Mode, m.Begun = false, true, api.ModeRun, true })}, "db Run false [db Moving]"},
+		"one that stalled before it was paused":  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Stalled = "X: y" })}, "db Run false [db Stalled]"},
+		"recovering is left alone":               {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRecover, true, false })}, "none [db RollingBack]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Snapshot{Name: "all", Spec: api.EvacuationSpec{Mode: tc.mode, Migrations: tc.entries}, Migrations: tc.found}
+			s := Snapshot{Name: "all", Spec: api.EvacuationSpec{Mode: tc.mode, Migrations: tc.entries}, Migrations: tc.found, Moved: map[string]bool{"gone": true}}
 			if tc.most > 0 {
 				s.Spec.MaxActive = &tc.most
 			}
@@ -106,8 +123,8 @@ func said(d Decision) string {
 func TestMessages(t *testing.T) {
 	long := of(func(m *Migration) { m.Stalled = strings.Repeat("ä", 600) })
 	d := Decide(Snapshot{Name: "all", Spec: api.EvacuationSpec{Migrations: entries("a", "b:a", "c", "d:e", "e:d")}, Migrations: map[string]Migration{"a": long, "b": held(), "d": held(), "e": held()}})
-	for i, want := range []string{"ä...", "it comes after a, which is Stalled", "there is no such Migration in this namespace", "it comes after e, which is Held", "it comes after d, which comes after it: correct spec.migrations[].after"} {
-		if got := d.States[i].Message; !strings.HasSuffix(got, want) || len(got) > mostMessage {
+	for i, want := range []string{"ä…", "it comes after a, which is Stalled", "there is no such Migration in this namespace", "it comes after e, which is Held", "it comes after d, which comes after it: correct spec.migrations[].after"} {
+		if got := d.States[i].Message; !strings.HasSuffix(got, want) || printable.Encoded(got) > mostMessage {
 			t.Errorf("%s: %q", d.States[i].Name, got)
 		}
 	}
@@ -122,7 +139,7 @@ type world struct {
 }
 
 // TestEvacuation: whatever happens, no Migration begins before the Migrations ahead of it have moved, the limit
-// holds, and the changes of users stay. If nothing stalls, all have moved in the end.
+// holds, and the changes of users stay. In the end, all have moved that neither stall nor come after one that does.
 func TestEvacuation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t, Snapshot: Snapshot{Name: "all", Migrations: map[string]Migration{}}}
@@ -143,7 +160,7 @@ func TestEvacuation(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			name := strconv.Itoa(rapid.IntRange(0, n-1).Draw(t, "one"))
-			w.happen(name, rapid.IntRange(0, 7).Draw(t, "what"))
+			w.happen(name, rapid.IntRange(0, 9).Draw(t, "what"))
 			w.pass()
 		}
 		w.finish()
@@ -173,8 +190,16 @@ func (w *world) happen(name string, what int) {
 		if m.Mode == api.ModePause && !m.Held {
 			m.Mode = api.ModeRun
 		}
+	case 6:
+		if m.Completed == "" && m.Mode == api.ModeRollback {
+			m.Completed, m.Begun, m.Stalled = api.ReasonRolledBack, false, ""
+		}
+	case 7:
+		if m.Completed == api.ReasonRolledBack && m.Mode == api.ModeRun {
+			m.Completed = ""
+		}
 	default:
-		w.Spec.Mode = rapid.SampledFrom([]api.EvacuationMode{api.EvacuationRun, api.EvacuationPause}).Draw(w.T, "mode")
+		w.Spec.Mode = rapid.SampledFrom([]api.EvacuationMode{api.EvacuationRun, api.EvacuationPause, api.EvacuationRollback}).Draw(w.T, "mode")
 	}
 	w.Migrations[name] = m
 }
@@ -193,23 +218,23 @@ func (w *world) pass() {
 
 func (w *world) do(write Write) {
 	m := w.Migrations[write.Name]
-	if m.Mode == write.Mode && m.Held == write.Held {
+	if m.Mode == write.Mode && (m.Held || m.Returned) == write.Held {
 		w.Fatalf("%+v changes nothing", write)
 	}
-	if m.Mode == api.ModePause && !m.Held {
+	if m.Mode == api.ModePause && !m.Held && w.Spec.Mode != api.EvacuationRollback {
 		w.Fatalf("%+v resumes what a user has paused", write)
 	}
-	if write.Mode == api.ModeRun && m.Mode == api.ModePause && !m.Begun {
+	if write.Mode == api.ModeRun && m.Mode != api.ModeRun && !m.Begun {
 		w.begins(write.Name)
 	}
-	m.Mode, m.Held = write.Mode, write.Held
+	m.Mode, m.Held, m.Returned = write.Mode, write.Held && write.Mode == api.ModePause, write.Held && write.Mode == api.ModeRollback
 	w.Migrations[write.Name] = m
 }
 
 func (w *world) begins(name string) {
 	active := 0
 	for _, m := range w.Migrations {
-		if m.Mode == api.ModeRun && m.Completed == "" && m.Stalled == "" {
+		if m.Mode == api.ModeRun && m.Completed != api.ReasonMoved && m.Stalled == "" || m.Mode == api.ModeRollback && m.Completed == "" {
 			active++
 		}
 	}
@@ -226,27 +251,90 @@ func (w *world) begins(name string) {
 	w.began = append(w.began, name)
 }
 
-// finish lets all continue, and expects that all move.
+// finish lets those continue that do not stall, and expects that each that comes after none that stalls has moved.
 func (w *world) finish() {
 	w.Spec.Mode = api.EvacuationRun
-	for range 2*len(w.Spec.Migrations) + 1 {
+	stalls := map[string]bool{}
+	for range 3*len(w.Spec.Migrations) + 1 {
 		for name, m := range w.Migrations {
-			m.Stalled = ""
-			if m.Mode == api.ModePause && !m.Held {
+			stalls[name] = m.Completed == "" && m.Stalled != ""
+			if m.Mode == api.ModePause && !m.Held || m.Mode == api.ModeRollback && !m.Returned {
 				m.Mode = api.ModeRun
 			}
 			w.Migrations[name] = m
 		}
 		w.pass()
 		for name, m := range w.Migrations {
-			if m.Mode == api.ModeRun {
+			switch {
+			case m.Mode != api.ModeRun || m.Stalled != "":
+			case m.Completed == api.ReasonRolledBack:
+				m.Completed = ""
+			default:
 				m.Begun, m.Completed = true, api.ReasonMoved
 			}
 			w.Migrations[name] = m
 		}
 	}
 	d := Decide(w.Snapshot)
-	if slices.ContainsFunc(d.States, func(s api.EvacuatedStatus) bool { return s.State != api.EvacuatedMoved }) || d.Write != nil {
-		w.Fatalf("in the end: %s, begun %v", said(d), w.began)
+	for _, s := range d.States {
+		if free := !w.blocked(s.Name, stalls); free != (s.State == api.EvacuatedMoved) || d.Write != nil {
+			w.Fatalf("in the end: %s, begun %v; of these stall %v", said(d), w.began, stalls)
+		}
+	}
+}
+
+// blocked reports whether a Migration stalls, or comes after one that does.
+func (w *world) blocked(name string, stalls map[string]bool) bool {
+	if stalls[name] {
+		return true
+	}
+	at := slices.IndexFunc(w.Spec.Migrations, func(e api.EvacuatedMigration) bool { return e.Name == name })
+	return slices.ContainsFunc(w.before(w.Spec.Migrations[at]), func(before string) bool { return w.blocked(before, stalls) })
+}
+
+// TestHundreds: the states of 1,000 Migrations with the longest names and messages fit into 256 KiB, whatever the messages
+// hold, and each message that is cut still names a Migration.
+func TestHundreds(t *testing.T) {
+	const most = 1000
+	name := func(i int) string { return fmt.Sprintf("%063d", i) }
+	for what, tc := range map[string]struct {
+		stalled, most string
+		all           int
+	}{
+		"all stall, with letters of six bytes": {strings.Repeat("<", 600), "<…", most},
+		"all stall, with escapes":              {strings.Repeat("\x1b", 600), "…", most},
+		"few of them stall":                    {strings.Repeat("a", 600), strings.Repeat("a", mostMessage-len(printable.Cut)) + "…", 10},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := Snapshot{Name: "all", Migrations: map[string]Migration{}}
+			for i := range most {
+				m := held()
+				if i < tc.all {
+					m.Mode, m.Held, m.Stalled = api.ModeRun, false, tc.stalled
+				}
+				s.Spec.Migrations = append(s.Spec.Migrations, api.EvacuatedMigration{Name: name(i)})
+				s.Migrations[name(i)] = m
+			}
+			d := Decide(s)
+			data, err := json.Marshal(d.States)
+			if err != nil || len(data) > 256<<10 || !strings.HasSuffix(d.States[0].Message, tc.most) {
+				t.Errorf("%d bytes (%v), the first message is %q", len(data), err, d.States[0].Message)
+			}
+		})
+	}
+}
+
+// TestHundredsHeld: the reason of each of 999 that are held still names the one before it.
+func TestHundredsHeld(t *testing.T) {
+	s := Snapshot{Name: "all", Migrations: map[string]Migration{}}
+	first := strings.Repeat("x", 63)
+	s.Spec.Migrations = []api.EvacuatedMigration{{Name: first}}
+	for i := range 999 {
+		s.Spec.Migrations = append(s.Spec.Migrations, api.EvacuatedMigration{Name: strconv.Itoa(i), After: []string{first}})
+		s.Migrations[strconv.Itoa(i)] = held()
+	}
+	d := Decide(s)
+	if want := "it comes after " + first + ", which is "; !strings.HasPrefix(d.States[999].Message, want) {
+		t.Errorf("got %q, want %q", d.States[999].Message, want)
 	}
 }

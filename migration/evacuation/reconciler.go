@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -33,7 +34,15 @@ type Reconciler struct {
 	// Live reads from the API server, without a cache.
 	Live   client.Reader
 	Events events.EventRecorder
+	Clock  clock.PassiveClock
+
+	// written is when the status of each Evacuation was written last.
+	written map[types.NamespacedName]time.Time
 }
+
+// statusPause is the least time between two writes of a status, for each of its Migrations. The status lists all of them,
+// so the bytes that an evacuation writes would grow with the square of their number.
+const statusPause = 5 * time.Millisecond
 
 // SetupWithManager registers the reconciler. It has one worker, so that the limit of an Evacuation holds.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
@@ -57,10 +66,11 @@ func evacuationOf(_ context.Context, object client.Object) []reconcile.Request {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	e := &api.Evacuation{}
 	if err := r.Client.Get(ctx, request.NamespacedName, e); err != nil || !e.DeletionTimestamp.IsZero() {
+		delete(r.written, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if err := tolerant.Check(e); err != nil {
-		return again(r.write(ctx, e, unreadable(e, err)))
+		return r.write(ctx, e, unreadable(e, err))
 	}
 	var all api.MigrationList
 	if err := r.Client.List(ctx, &all, client.InNamespace(e.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -74,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if d.Write != nil {
 		return again(r.do(ctx, e, found[d.Write.Name], *d.Write))
 	}
-	return again(r.write(ctx, e, StatusOf(e, d)))
+	return r.write(ctx, e, StatusOf(e, d))
 }
 
 // again requeues after a conflict, because a cache is behind. That is not an error to report.
@@ -87,9 +97,12 @@ func again(err error) (ctrl.Result, error) {
 
 // snapshotOf returns the values that a decision needs.
 func snapshotOf(e *api.Evacuation, found map[string]*api.Migration) Snapshot {
-	s := Snapshot{Name: e.Name, Spec: e.Spec, Migrations: make(map[string]Migration, len(e.Spec.Migrations))}
+	s := Snapshot{Name: e.Name, Spec: e.Spec, Migrations: make(map[string]Migration, len(e.Spec.Migrations)), Moved: map[string]bool{}}
+	for _, each := range e.Status.Migrations {
+		s.Moved[each.Name] = each.State == api.EvacuatedMoved
+	}
 	for _, each := range e.Spec.Migrations {
-		if m := found[each.Name]; m != nil && m.DeletionTimestamp.IsZero() {
+		if m := found[each.Name]; m != nil && (m.DeletionTimestamp.IsZero() || records.Completed(m) != "") {
 			s.Migrations[each.Name] = migrationOf(e.Name, m)
 		}
 	}
@@ -98,9 +111,13 @@ func snapshotOf(e *api.Evacuation, found map[string]*api.Migration) Snapshot {
 
 // migrationOf returns the values of a Migration.
 func migrationOf(evacuation string, m *api.Migration) Migration {
+	mark := m.Annotations[api.EvacuationHeldAnnotationKey]
 	v := Migration{
-		Ours: m.Labels[api.EvacuationLabelKey] == evacuation, Held: m.Annotations[api.EvacuationHeldAnnotationKey] == evacuation,
-		Mode: m.Spec.Mode, Begun: m.Status.Baseline != nil, Completed: records.Completed(m), Fixed: m.Status.AutomaticRollback != nil,
+		Label: m.Labels[api.EvacuationLabelKey], Held: mark == evacuation, Returned: mark == evacuation+api.EvacuationRolledBackSuffix,
+		Mode: m.Spec.Mode, Completed: records.Completed(m), Fixed: m.Status.AutomaticRollback != nil,
+	}
+	if base := m.Status.Baseline; base != nil {
+		v.Begun, v.Since = true, base.StartTime.Time
 	}
 	if err := tolerant.Check(m); err != nil {
 		v.Fixed, v.Stalled = true, api.ReasonFieldUnreadable+": "+err.Error()
@@ -131,6 +148,9 @@ func (r *Reconciler) do(ctx context.Context, e *api.Evacuation, cached *api.Migr
 			m.Annotations = map[string]string{}
 		}
 		m.Annotations[api.EvacuationHeldAnnotationKey] = e.Name
+		if write.Mode == api.ModeRollback {
+			m.Annotations[api.EvacuationHeldAnnotationKey] += api.EvacuationRolledBackSuffix
+		}
 	}
 	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(cached, client.MergeFromWithOptimisticLock{})); err != nil {
 		return err
@@ -139,12 +159,23 @@ func (r *Reconciler) do(ctx context.Context, e *api.Evacuation, cached *api.Migr
 	return nil
 }
 
-// write writes the status if it has changed.
-func (r *Reconciler) write(ctx context.Context, e *api.Evacuation, status api.EvacuationStatus) error {
+// write writes the status if it has changed, and not too often.
+func (r *Reconciler) write(ctx context.Context, e *api.Evacuation, status api.EvacuationStatus) (ctrl.Result, error) {
 	if equality.Semantic.DeepEqual(status, e.Status) {
-		return nil
+		return ctrl.Result{}, nil
+	}
+	key, now := client.ObjectKeyFromObject(e), r.Clock.Now()
+	if wait := time.Duration(len(status.Migrations))*statusPause - now.Sub(r.written[key]); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	after := e.DeepCopy()
 	after.Status = status
-	return r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(e, client.MergeFromWithOptimisticLock{}))
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(e, client.MergeFromWithOptimisticLock{})); err != nil {
+		return again(err)
+	}
+	if r.written == nil {
+		r.written = map[types.NamespacedName]time.Time{}
+	}
+	r.written[key] = now
+	return ctrl.Result{}, nil
 }

@@ -1,11 +1,14 @@
 package evacuation
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -30,10 +33,12 @@ func TestReconcile(t *testing.T) {
 	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}, Spec: api.EvacuationSpec{Migrations: entries("db", "web:db")}}
 	db, web := migration("db"), migration("web")
 	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(e, db, web).WithStatusSubresource(e, db).Build()
-	r := &Reconciler{Client: c, Live: c, Events: events.NewFakeRecorder(10)}
+	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	r := &Reconciler{Client: c, Live: c, Events: events.NewFakeRecorder(10), Clock: now}
 	pass := func() (seen *api.Evacuation) {
 		t.Helper()
 		for range 3 {
+			now.SetTime(now.Now().Add(time.Second))
 			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e)}); err != nil {
 				t.Fatal(err)
 			}
@@ -68,5 +73,84 @@ func TestReconcile(t *testing.T) {
 	}
 	if got := evacuationOf(t.Context(), &api.Migration{}); got != nil {
 		t.Errorf("a Migration of none enqueues %v", got)
+	}
+}
+
+// TestStatusPause: the status of many Migrations is written after a pause, and then with all that has changed.
+func TestStatusPause(t *testing.T) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}, Spec: api.EvacuationSpec{Migrations: entries("db", "web")}}
+	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(e).WithStatusSubresource(e).Build()
+	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	r := &Reconciler{Client: c, Live: c, Events: events.NewFakeRecorder(10), Clock: now}
+	pass := func(state string) ctrl.Result {
+		t.Helper()
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+			t.Fatal(err)
+		}
+		result, err := r.write(t.Context(), e, api.EvacuationStatus{State: state, Migrations: make([]api.EvacuatedStatus, 2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	if got := pass("Running"); got.RequeueAfter != 0 || e.Status.State != "Running" {
+		t.Fatalf("at first: %v, %q", got, e.Status.State)
+	}
+	now.SetTime(now.Now().Add(statusPause))
+	if got := pass("Paused"); got.RequeueAfter != statusPause || e.Status.State != "Running" {
+		t.Fatalf("soon after: %v, %q", got, e.Status.State)
+	}
+	now.SetTime(now.Now().Add(statusPause))
+	if got := pass("Paused"); got.RequeueAfter != 0 || e.Status.State != "Paused" {
+		t.Fatalf("later: %v, %q", got, e.Status.State)
+	}
+}
+
+// TestDeletedInTheMiddle: a Migration that is deleted before its end holds those after it, and one that has moved does not.
+func TestDeletedInTheMiddle(t *testing.T) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}, Spec: api.EvacuationSpec{Migrations: entries("db", "web:db")}}
+	db, web := migration("db"), migration("web")
+	db.DeletionTimestamp = new(metav1.Now())
+	for name, tc := range map[string]struct {
+		found map[string]*api.Migration
+		was   api.EvacuatedState
+		end   string
+		want  string
+	}{
+		"before its end":          {map[string]*api.Migration{"db": db, "web": web}, api.EvacuatedMoving, "", "none [db Missing, web Held]"},
+		"after it has moved":      {map[string]*api.Migration{"db": db, "web": web}, api.EvacuatedMoving, api.ReasonMoved, "web Run false [db Moved, web Waiting]"},
+		"long after":              {map[string]*api.Migration{"web": web}, api.EvacuatedMoved, "", "web Run false [db Moved, web Waiting]"},
+		"it has released its set": {map[string]*api.Migration{"db": db, "web": web}, api.EvacuatedMoving, api.ReasonReleased, "none [db Back, web Held]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e.Status.Migrations = []api.EvacuatedStatus{{Name: "db", State: tc.was}}
+			db.Status.Conditions = nil
+			if tc.end != "" {
+				meta.SetStatusCondition(&db.Status.Conditions, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: tc.end})
+			}
+			if got := said(Decide(snapshotOf(e, tc.found))); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestMark: the annotation of a Migration that the Evacuation rolls back differs from that of one that it pauses.
+func TestMark(t *testing.T) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}
+	m := migration("db")
+	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(e, m).Build()
+	r := &Reconciler{Client: c, Live: c, Events: events.NewFakeRecorder(10)}
+	for _, write := range []Write{{Name: "db", Mode: api.ModeRollback, Held: true}, {Name: "db", Mode: api.ModePause, Held: true}, {Name: "db", Mode: api.ModeRun}} {
+		if err := errors.Join(r.do(t.Context(), e, m, write), c.Get(t.Context(), client.ObjectKeyFromObject(m), m)); err != nil {
+			t.Fatal(err)
+		}
+		got := migrationOf("all", m)
+		if got.Mode != write.Mode || got.Held != (write.Mode == api.ModePause) || got.Returned != (write.Mode == api.ModeRollback) {
+			t.Errorf("after %+v: %+v", write, got)
+		}
 	}
 }

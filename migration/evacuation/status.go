@@ -10,18 +10,12 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 )
 
-// The states of an Evacuation.
-const (
-	stateRunning     = "Running"
-	statePaused      = "Paused"
-	stateRollingBack = "RollingBack"
-	stateStalled     = "Stalled"
-	stateCompleted   = "Completed"
-)
-
 // StatusOf returns the status of an Evacuation after a decision. Conditions that have not changed keep their times.
 func StatusOf(e *api.Evacuation, d Decision) api.EvacuationStatus {
-	s := statusOf{ObservedGeneration: e.Generation, Migrations: d.States, Conditions: slices.Clone(e.Status.Conditions)}
+	s := statusOf{ObservedGeneration: e.Generation, StartTime: e.Status.StartTime, Migrations: d.States, Conditions: slices.Clone(e.Status.Conditions)}
+	if s.StartTime == nil && !d.Since.IsZero() {
+		s.StartTime = new(metav1.NewTime(d.Since))
+	}
 	s.Total = int32(len(d.States)) //nolint:gosec // bounded by the resource definition
 	for _, each := range d.States {
 		switch each.State {
@@ -49,22 +43,36 @@ type statusOf api.EvacuationStatus
 func (s *statusOf) stateOf(mode api.EvacuationMode, d Decision) string {
 	switch {
 	case s.Total > 0 && s.Moved == s.Total: // of an empty list nothing is known to have moved
-		return stateCompleted
+		return api.EvacuationCompleted
 	case mode == api.EvacuationPause:
-		return statePaused
+		return api.EvacuationPaused
 	case mode == api.EvacuationRollback:
-		return stateRollingBack
+		return s.stateBack(d)
 	case s.Moving+s.Waiting == 0 && d.Write == nil:
-		return stateStalled
+		return api.EvacuationStalled
 	default:
-		return stateRunning
+		return api.EvacuationRunning
+	}
+}
+
+// stateBack returns the state of an Evacuation in mode Rollback. Its end is that none is under way; those that have not
+// begun stay paused, and those that have moved stay at the destination.
+func (s *statusOf) stateBack(d Decision) string {
+	stalls := func(each api.EvacuatedStatus) bool { return each.State == api.EvacuatedStalled }
+	switch {
+	case s.Moving > 0 || d.Write != nil:
+		return api.EvacuationRollingBack
+	case slices.ContainsFunc(s.Migrations, stalls):
+		return api.EvacuationStalled
+	default:
+		return api.EvacuationRolledBack
 	}
 }
 
 // unreadable returns the status of an Evacuation of which a field cannot be read. Nothing is done for it.
 func unreadable(e *api.Evacuation, why error) api.EvacuationStatus {
 	s := statusOf(*e.Status.DeepCopy())
-	s.ObservedGeneration, s.State = e.Generation, stateStalled
+	s.ObservedGeneration, s.State = e.Generation, api.EvacuationStalled
 	meta.RemoveStatusCondition(&s.Conditions, api.ConditionReconciling)
 	for kind, status := range map[string]metav1.ConditionStatus{api.ConditionReady: metav1.ConditionFalse, api.ConditionStalled: metav1.ConditionTrue} {
 		s.set(kind, status, api.ReasonFieldUnreadable, why.Error(), e.Generation)
@@ -81,14 +89,14 @@ func (s *statusOf) set(kind string, status metav1.ConditionStatus, reason, messa
 func (s *statusOf) conditions(generation int64) {
 	said := fmt.Sprintf("%d of %d have moved, %d are under way, %d wait", s.Moved, s.Total, s.Moving, s.Waiting)
 	reason := map[string]string{
-		stateRunning: api.ReasonMoving, statePaused: api.ReasonPaused, stateRollingBack: api.ReasonRollingBack, stateStalled: api.ReasonMigrationsHeld, stateCompleted: api.ReasonMoved,
+		api.EvacuationRunning: api.ReasonMoving, api.EvacuationPaused: api.ReasonPaused, api.EvacuationRollingBack: api.ReasonRollingBack, api.EvacuationRolledBack: api.ReasonRolledBack, api.EvacuationStalled: api.ReasonMigrationsHeld, api.EvacuationCompleted: api.ReasonMoved,
 	}[s.State]
 	ready := metav1.ConditionFalse
-	if s.State == stateCompleted {
+	if s.State == api.EvacuationCompleted {
 		ready = metav1.ConditionTrue
 	}
 	s.set(api.ConditionReady, ready, reason, said, generation)
-	kept := map[string]string{stateStalled: api.ConditionStalled, stateRunning: api.ConditionReconciling, statePaused: api.ConditionReconciling, stateRollingBack: api.ConditionReconciling}[s.State]
+	kept := map[string]string{api.EvacuationStalled: api.ConditionStalled, api.EvacuationRunning: api.ConditionReconciling, api.EvacuationPaused: api.ConditionReconciling, api.EvacuationRollingBack: api.ConditionReconciling}[s.State]
 	for _, kind := range []string{api.ConditionReconciling, api.ConditionStalled} {
 		if kind != kept {
 			meta.RemoveStatusCondition(&s.Conditions, kind)

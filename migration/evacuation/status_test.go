@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,12 +22,14 @@ func TestStatus(t *testing.T) {
 		found map[string]Migration
 		want  string
 	}{
-		"running":      {"", map[string]Migration{"db": moving, "web": held()}, "Running 0/2, Ready False Moving, Reconciling True Moving"},
-		"one has more": {"", map[string]Migration{"db": moved, "web": held()}, "Running 1/2, Ready False Moving, Reconciling True Moving"},
-		"paused":       {api.EvacuationPause, map[string]Migration{"db": moved, "web": held()}, "Paused 1/2, Ready False Paused, Reconciling True Paused"},
-		"rolled back":  {api.EvacuationRollback, map[string]Migration{"db": moving, "web": held()}, "RollingBack 0/2, Ready False RollingBack, Reconciling True RollingBack"},
-		"stalled":      {"", map[string]Migration{"db": stalled, "web": held()}, "Stalled 0/2, Ready False MigrationsHeld, Stalled True MigrationsHeld"},
-		"all moved":    {"", map[string]Migration{"db": moved, "web": moved}, "Completed 2/2, Ready True Moved"},
+		"running":       {"", map[string]Migration{"db": moving, "web": held()}, "Running 0/2, Ready False Moving, Reconciling True Moving"},
+		"one has more":  {"", map[string]Migration{"db": moved, "web": held()}, "Running 1/2, Ready False Moving, Reconciling True Moving"},
+		"paused":        {api.EvacuationPause, map[string]Migration{"db": moved, "web": held()}, "Paused 1/2, Ready False Paused, Reconciling True Paused"},
+		"rolled back":   {api.EvacuationRollback, map[string]Migration{"db": moving, "web": held()}, "RollingBack 0/2, Ready False RollingBack, Reconciling True RollingBack"},
+		"all are back":  {api.EvacuationRollback, map[string]Migration{"db": moved, "web": held()}, "RolledBack 1/2, Ready False RolledBack"},
+		"back, but one": {api.EvacuationRollback, map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Returned, m.Stalled = api.ModeRollback, true, true, "X: y" }), "web": held()}, "Stalled 0/2, Ready False MigrationsHeld, Stalled True MigrationsHeld"},
+		"stalled":       {"", map[string]Migration{"db": stalled, "web": held()}, "Stalled 0/2, Ready False MigrationsHeld, Stalled True MigrationsHeld"},
+		"all moved":     {"", map[string]Migration{"db": moved, "web": moved}, "Completed 2/2, Ready True Moved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Generation: 7}, Spec: api.EvacuationSpec{Mode: tc.mode, Migrations: entries("db", "web:db")}}
@@ -60,5 +63,27 @@ func TestStalledMessage(t *testing.T) {
 	want := "0 of 1 have moved, 0 are under way, 0 wait; Migration db is Missing: there is no such Migration in this namespace"
 	if c := meta.FindStatusCondition(got.Conditions, api.ConditionStalled); c == nil || c.Message != want {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestStartTime: the Evacuation began with its first Migration, and the time stays when that is deleted.
+func TestStartTime(t *testing.T) {
+	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(m Migration, minutes int) Migration {
+		m.Since = noon.Add(time.Duration(minutes) * time.Minute)
+		return m
+	}
+	e := &api.Evacuation{Spec: api.EvacuationSpec{Migrations: entries("db", "web", "cache")}}
+	found := map[string]Migration{"db": at(moving, 2), "web": at(moving, 1), "cache": held()}
+	s := Snapshot{Name: "all", Spec: e.Spec, Migrations: found}
+	if e.Status = StatusOf(e, Decide(s)); !e.Status.StartTime.Time.Equal(noon.Add(time.Minute)) {
+		t.Errorf("it began at %v", e.Status.StartTime)
+	}
+	delete(found, "web")
+	if got := StatusOf(e, Decide(s)).StartTime; !got.Equal(e.Status.StartTime) {
+		t.Errorf("later it began at %v", got)
+	}
+	if got := StatusOf(&api.Evacuation{}, Decide(Snapshot{Name: "all", Spec: e.Spec, Migrations: map[string]Migration{"db": held()}})).StartTime; got != nil {
+		t.Errorf("it began at %v without a Migration that has", got)
 	}
 }

@@ -71,8 +71,10 @@ type Row struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Record is true for the record of a run, in a ConfigMap.
-	Record bool  `json:"record,omitempty"`
-	State  State `json:"state"`
+	Record bool `json:"record,omitempty"`
+	// Evacuation is the Evacuation of its namespace that begins it; empty if there is none.
+	Evacuation string `json:"evacuation,omitempty"`
+	State      State  `json:"state"`
 	// Now describes the current action or wait in one short sentence.
 	Now  string   `json:"now"`
 	Mode api.Mode `json:"mode"`
@@ -288,7 +290,8 @@ func NewRow(m *api.Migration, record bool) Row {
 	s := m.Status
 	row := Row{
 		Key: KeyOf(m.Namespace, m.Name, record), Namespace: m.Namespace, Name: m.Name, Record: record,
-		State: stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
+		Evacuation: m.Labels[api.EvacuationLabelKey],
+		State:      stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
 		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings), Back: s.Fence.Heading() == api.Back, InPlace: m.Spec.Storage != nil,
 	}
 	if beat := s.Heartbeat; beat != nil {

@@ -57,8 +57,26 @@ const (
 	EvacuationRun EvacuationMode = "Run"
 	// EvacuationPause begins none, and pauses those that run.
 	EvacuationPause EvacuationMode = "Pause"
-	// EvacuationRollback begins none, and rolls back those that have begun and not completed.
+	// EvacuationRollback begins none, and rolls back those that have begun and not completed. Mode Run takes them forward
+	// again.
 	EvacuationRollback EvacuationMode = "Rollback"
+)
+
+// The states of an Evacuation.
+const (
+	// EvacuationRunning means that a Migration is under way, or can begin.
+	EvacuationRunning = "Running"
+	// EvacuationPaused means that its mode is Pause.
+	EvacuationPaused = "Paused"
+	// EvacuationRollingBack means that its mode is Rollback, and a Migration is under way.
+	EvacuationRollingBack = "RollingBack"
+	// EvacuationRolledBack means that its mode is Rollback, and none is under way. Those that had completed stay at the
+	// destination.
+	EvacuationRolledBack = "RolledBack"
+	// EvacuationStalled means that something else must change before it continues.
+	EvacuationStalled = "Stalled"
+	// EvacuationCompleted means that all have moved.
+	EvacuationCompleted = "Completed"
 )
 
 // EvacuationSpec is the order of an evacuation.
@@ -98,6 +116,25 @@ type EvacuatedMigration struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Wave int32 `json:"wave,omitempty"`
+	// planned is the expected course of its move, for the screens that show it beside the real one.
+	// +optional
+	Planned *PlannedMove `json:"planned,omitempty"`
+}
+
+// PlannedMove is the expected course of a move in an evacuation.
+type PlannedMove struct {
+	// beginSeconds is the time from the begin of the evacuation to that of the move.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	BeginSeconds int64 `json:"beginSeconds,omitempty"`
+	// endSeconds is the time from the begin of the evacuation to the end of the move.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	EndSeconds int64 `json:"endSeconds,omitempty"`
+	// ordinals is how many ordinals move.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Ordinals int32 `json:"ordinals,omitempty"`
 }
 
 // EvacuatedState is the state of a Migration in its Evacuation.
@@ -119,7 +156,7 @@ const (
 	EvacuatedStalled EvacuatedState = "Stalled"
 	// EvacuatedRollingBack means that its ordinals return to the source.
 	EvacuatedRollingBack EvacuatedState = "RollingBack"
-	// EvacuatedMoved means that it has completed at the destination.
+	// EvacuatedMoved means that it has completed at the destination. It may have been deleted since.
 	EvacuatedMoved EvacuatedState = "Moved"
 	// EvacuatedBack means that it has completed at the source.
 	EvacuatedBack EvacuatedState = "Back"
@@ -130,9 +167,12 @@ type EvacuationStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// state is one word: Running, Paused, RollingBack, Stalled or Completed.
+	// state is one word: Running, Paused, RollingBack, RolledBack, Stalled or Completed.
 	// +optional
 	State string `json:"state,omitempty"`
+	// startTime is when the first of its Migrations began.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// progress is how many Migrations have moved, of all: 3/10.
 	// +optional
 	Progress string `json:"progress,omitempty"`
@@ -147,10 +187,10 @@ type EvacuationStatus struct {
 	Waiting int32 `json:"waiting,omitempty"`
 	// +optional
 	Stalled int32 `json:"stalled,omitempty"`
-	// migrations lists the state of each Migration, in the order of the spec.
+	// migrations lists the state of each Migration, in the order of the spec. It is atomic, so that managedFields do not
+	// list its entries.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Migrations []EvacuatedStatus `json:"migrations,omitempty"`
 	// conditions are Ready, Reconciling and Stalled.
@@ -166,7 +206,7 @@ type EvacuatedStatus struct {
 	// name of the Migration.
 	Name  string         `json:"name"`
 	State EvacuatedState `json:"state"`
-	// message is why it does not continue.
+	// message is why it does not continue. The messages of hundreds of Migrations are cut.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`

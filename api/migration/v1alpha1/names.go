@@ -78,8 +78,11 @@ const (
 	// pause and roll back the Migration.
 	EvacuationLabelKey = "migration.sliceshift.io/evacuation"
 	// EvacuationHeldAnnotationKey is set on a Migration in mode Pause whose Evacuation sets mode Run at its turn. Its
-	// value is the name of the Evacuation. A Migration that was paused without it is not resumed by its Evacuation.
+	// value is the name of the Evacuation. The value of one in mode Rollback ends with EvacuationRolledBackSuffix. A
+	// Migration that was paused or rolled back without it is not resumed by its Evacuation.
 	EvacuationHeldAnnotationKey = "migration.sliceshift.io/held-by-evacuation"
+	// EvacuationRolledBackSuffix follows the name of the Evacuation that has rolled a Migration back.
+	EvacuationRolledBackSuffix = "/Rollback"
 	// Finalizer keeps a Migration until both StatefulSets are released.
 	Finalizer = "migration.sliceshift.io/release"
 	// FieldManager is the field manager of every write of a migration.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,13 +75,18 @@ func migrationName(set evacuate.Name) string {
 // objects returns the Migrations of the sets that move, and their Evacuation.
 func (c *creation) objects(p evacuate.Plan, specs map[evacuate.Name]api.MigrationSpec, atOnce int) ([]*api.Migration, *api.Evacuation) {
 	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}, Spec: api.EvacuationSpec{Mode: api.EvacuationRun}}
+	if len(shortages(p)) > 0 {
+		e.Spec.Mode = api.EvacuationPause
+	}
 	if atOnce > 0 {
 		e.Spec.MaxActive = new(int32(atOnce)) //nolint:gosec // a number that a user typed
 	}
 	var migrations []*api.Migration
 	for _, row := range p.Rows {
 		set := row.Set
-		entry := api.EvacuatedMigration{Name: migrationName(set.Name), Wave: set.Wave}
+		entry := api.EvacuatedMigration{Name: migrationName(set.Name), Wave: set.Wave, Planned: &api.PlannedMove{
+			BeginSeconds: int64(row.Begin.Seconds()), EndSeconds: int64(math.Ceil(row.End.Seconds())), Ordinals: int32(len(set.Ordinals)), //nolint:gosec // a number of pods
+		}}
 		for _, edge := range row.After {
 			entry.After = append(entry.After, migrationName(edge.On))
 		}
@@ -109,6 +117,9 @@ func (r *reader) create(ctx context.Context, p evacuate.Plan) error {
 	if len(migrations) == 0 {
 		return command.Refusedf("no StatefulSet can move, so nothing was written")
 	}
+	if err := fits(e.Spec); err != nil {
+		return err
+	}
 	c := r.source.Live()
 	for _, m := range migrations {
 		err := c.Create(ctx, m)
@@ -122,8 +133,46 @@ func (r *reader) create(ctx context.Context, p evacuate.Plan) error {
 	if err := c.Create(ctx, e); err != nil {
 		return fmt.Errorf("cluster %s: creating Evacuation %s/%s: %w", r.source.Name(), e.Namespace, e.Name, err)
 	}
-	_, err := fmt.Fprintf(r.ErrOut, "Evacuation %s/%s created, with %s\n", e.Namespace, e.Name, view.Count(len(migrations), "Migration"))
-	return err
+	fmt.Fprintf(r.ErrOut, "Evacuation %s/%s created, with %s\n", e.Namespace, e.Name, view.Count(len(migrations), "Migration"))
+	if short := shortages(p); len(short) > 0 {
+		fmt.Fprintf(r.ErrOut, "It is paused, because cluster %s has too little for all: %s. To begin it nevertheless, such as where nodes are added for Pending pods: %s\n",
+			r.destination.Name(), strings.Join(short, "; "), r.Again("resume", "evacuation/"+e.Name, e.Namespace))
+	}
+	return nil
+}
+
+// shortages names the resources of the destination that the plan needs more of than is free.
+func shortages(p evacuate.Plan) (all []string) {
+	for _, room := range p.Short() {
+		all = append(all, fmt.Sprintf("%s (%s needed, %s free)", room.What, room.Needs.String(), room.Free.String()))
+	}
+	if n := len(p.Unplaced); n > 0 {
+		all = append(all, fmt.Sprintf("no node has room for %s, the first of which is %s-%d", view.Count(n, "pod"), p.Unplaced[0].Set, p.Unplaced[0].Ordinal))
+	}
+	return all
+}
+
+// The limits of the list of an Evacuation: the number of its entries in the resource definition, and its size. The API
+// server stores the names of the entries again as managed fields, and the status lists them, too.
+const (
+	mostEntries = 1000
+	mostSpec    = 512 << 10
+)
+
+// fits refuses a list that would not fit into one object.
+func fits(spec api.EvacuationSpec) error {
+	if n := len(spec.Migrations); n > mostEntries {
+		return command.Refusedf("%d StatefulSets can move, and an Evacuation has at most %d: nothing was written; select fewer with -n or -l, and write several", n, mostEntries)
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	if len(data) > mostSpec {
+		return command.Refusedf("the order of %d StatefulSets takes %s, and an Evacuation at most %s: nothing was written; select fewer with -n or -l, or leave out dependencies with --independent",
+			len(spec.Migrations), view.Size(int64(len(data))), view.Size(mostSpec))
+	}
+	return nil
 }
 
 // sameAs returns an error unless a Migration that exists already is of this evacuation.

@@ -2,6 +2,9 @@ package evacuate
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,6 +51,12 @@ func TestObjects(t *testing.T) {
 	if want := "moves shop/db Pause mover wave 0, after 0\nmoves shop/web Pause mover wave 0, after 1\n"; got.String() != want {
 		t.Errorf("got %s, want %s", &got, want)
 	}
+	if want := (&api.PlannedMove{BeginSeconds: 60, EndSeconds: 180, Ordinals: 2}); !reflect.DeepEqual(e.Spec.Migrations[1].Planned, want) {
+		t.Errorf("web is planned as %+v", e.Spec.Migrations[1].Planned)
+	}
+	if e.Spec.Mode != api.EvacuationPause { // there is too little cpu
+		t.Errorf("mode %s", e.Spec.Mode)
+	}
 	if e.Name != "all" || *e.Spec.MaxActive != 5 || e.Spec.Migrations[1].After[0] != migrations[0].Name {
 		t.Errorf("%+v", e)
 	}
@@ -67,6 +76,63 @@ func TestCreateUsage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			console(append([]string{"-n", "shop", "--to-context", "west"}, tc.args...)...).Expect(t, command.ExitUsage, "", tc.want)
+		})
+	}
+}
+
+// TestDestinationTooSmall: each resource that the destination lacks is named, and the Evacuation begins nothing. With
+// room, it begins at once.
+func TestDestinationTooSmall(t *testing.T) {
+	c := creation{name: "all", namespace: "moves"}
+	web := set("web", 2, api.MethodCopy)
+	web.Pod.Volumes = map[string]int64{"disks": 1}
+	for name, tc := range map[string]struct {
+		at   evacuate.Destination
+		want []string
+	}{
+		"nothing is known": {evacuate.Destination{}, nil},
+		"room for all":     {evacuate.Destination{Nodes: []evacuate.Node{{Name: "a", Free: evacuate.Amounts{MilliCPU: 1000, Memory: 1 << 33, Pods: 10}}}}, nil},
+		"too little memory": {
+			evacuate.Destination{Nodes: []evacuate.Node{{Name: "a", Free: evacuate.Amounts{MilliCPU: 1000, Memory: 1 << 28, Pods: 10}}}},
+			[]string{"memory (512Mi needed, 256Mi free)", "no node has room for 1 pod, the first of which is shop/web-0"},
+		},
+		"too little storage": {evacuate.Destination{Classes: []evacuate.Class{{Name: "fast", Free: 1 << 30}}}, []string{"storage of class fast (2Gi needed, 1Gi free)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := evacuate.Of(evacuate.Inventory{Sets: []evacuate.Set{web}, Destination: tc.at})
+			_, e := c.objects(p, nil, 0)
+			if got := shortages(p); !slices.Equal(got, tc.want) || (e.Spec.Mode == api.EvacuationPause) != (len(tc.want) > 0) {
+				t.Errorf("mode %s, lacks %q, want %q", e.Spec.Mode, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestHundredsOfEntries: a list that does not fit into one object is refused before anything is written.
+func TestHundredsOfEntries(t *testing.T) {
+	of := func(entries, after int) (spec api.EvacuationSpec) {
+		for i := range entries {
+			entry := api.EvacuatedMigration{Name: fmt.Sprintf("%063d", i), Planned: &api.PlannedMove{EndSeconds: 100000, Ordinals: 100}}
+			for k := range after {
+				entry.After = append(entry.After, fmt.Sprintf("%062d", k)+strconv.Itoa(i%10))
+			}
+			spec.Migrations = append(spec.Migrations, entry)
+		}
+		return spec
+	}
+	for name, tc := range map[string]struct {
+		spec api.EvacuationSpec
+		want string
+	}{
+		"as many as may": {of(1000, 4), ""},
+		"one too many":   {of(1001, 0), "1001 StatefulSets can move, and an Evacuation has at most 1000: nothing was written"},
+		"too large":      {of(1000, 8), "the order of 1000 StatefulSets takes 6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := fits(tc.spec)
+			if got := fmt.Sprint(err); (err == nil) != (tc.want == "") || !strings.Contains(got, tc.want) && tc.want != "" {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
 		})
 	}
 }

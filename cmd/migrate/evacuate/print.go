@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
@@ -214,47 +213,19 @@ func (u unplaced) text() string {
 
 // gantt returns the chart as lines: a row for each set.
 func (o *options) gantt(p evacuate.Plan) []string {
-	const room, least, usual = 32, 20, 60
-	label := 0
+	var labels []string
 	for _, r := range p.Rows {
-		label = max(label, len(r.Set.String()))
+		labels = append(labels, r.Set.String())
 	}
-	label = min(label, room)
-	width := usual
-	if full := o.Width(); full > 0 {
-		width = max(least, full-label-2)
-	}
-	moving, down := "-", "#"
-	if o.Unicode() {
-		moving, down = "░", "█"
-	}
-	end := "+" + view.Coarse(p.Lasts)
-	lines := []string{terminal.Pad("", label) + "  " + terminal.Pad("+0s", width-len(end)) + end}
+	c := canvas{lasts: p.Lasts, unicode: o.Unicode()}
+	c.fit(labels, o.Width())
+	lines := []string{c.axis()}
 	for _, r := range p.Rows {
-		bar := barOf(r, p.Lasts, width)
-		lines = append(lines, strings.TrimRight(terminal.Pad(terminal.Clip(r.Set.String(), label), label)+"  "+strings.NewReplacer("m", moving, "d", down).Replace(bar), " "))
-	}
-	return append(lines, terminal.Pad("", label)+fmt.Sprintf("  %s moves   %s an ordinal is down", moving, down))
-}
-
-// barOf returns the cells of a set's bar: a space where it does not move, m where it moves, d where an ordinal of it is down.
-func barOf(r evacuate.Row, lasts time.Duration, width int) string {
-	cell := func(at time.Duration) int {
-		if lasts == 0 {
-			return 0
+		strokes := []stroke{{r.Begin, r.End, moves}}
+		for _, h := range r.Handoffs {
+			strokes = append(strokes, stroke{h.Down, h.Up, down})
 		}
-		return int(float64(at) / float64(lasts) * float64(width))
+		lines = append(lines, c.line(r.Set.String(), strokes))
 	}
-	bar := []byte(strings.Repeat(" ", width))
-	fill := func(from, to time.Duration, with byte) {
-		first := min(width-1, cell(from))
-		for at := first; at < max(first+1, cell(to)); at++ { // the shortest time has a cell, too
-			bar[at] = with
-		}
-	}
-	fill(r.Begin, r.End, 'm')
-	for _, h := range r.Handoffs {
-		fill(h.Down, h.Up, 'd')
-	}
-	return string(bar)
+	return append(lines, c.legend(moves, down))
 }

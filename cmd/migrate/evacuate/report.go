@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,41 +22,10 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/report/page"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
-
-// course is the report of an Evacuation.
-type course struct {
-	Namespace  string    `json:"namespace"`
-	Name       string    `json:"name"`
-	Cluster    string    `json:"cluster"`
-	Time       time.Time `json:"time"`
-	State      string    `json:"state"`
-	Progress   string    `json:"progress"`
-	Migrations []moved   `json:"migrations"`
-	// Left lists, by namespace, the remains in the source's cluster.
-	Left []left `json:"left"`
-}
-
-// moved is the course of one Migration.
-type moved struct {
-	Migration string             `json:"migration"`
-	Source    name               `json:"source"`
-	State     api.EvacuatedState `json:"state"`
-	Message   string             `json:"message,omitempty"`
-	Moved     int32              `json:"moved"`
-	Total     int32              `json:"total"`
-	Started   *time.Time         `json:"started,omitempty"`
-	Ended     *time.Time         `json:"ended,omitempty"`
-	// Down is the median of the times in which ordinals were down, and LongestDown the longest; absent if none was.
-	Down        *float64 `json:"downSeconds,omitempty"`
-	LongestDown *float64 `json:"longestDownSeconds,omitempty"`
-
-	handoffs []report.Handoff
-}
 
 // left are the remains in a namespace of the source's cluster.
 type left struct {
@@ -67,19 +37,24 @@ type left struct {
 	Volumes int `json:"keptVolumes"`
 }
 
-// Report prints the report of an Evacuation as Markdown, HTML or JSON.
+// Report prints the report of an Evacuation as Markdown, HTML, SVG or JSON.
 func Report(ctx context.Context, c *command.Common, evacuation, format string) error {
 	connection, namespace, err := c.ConnectTo()
 	if err != nil {
 		return err
 	}
-	r, err := readCourse(ctx, connection, client.ObjectKey{Namespace: namespace, Name: evacuation}, connection.ServerTime(c.Clock.Now()))
+	r, err := readCourse(ctx, connection, client.ObjectKey{Namespace: namespace, Name: evacuation}, c.Clock.Now)
+	if err == nil {
+		err = r.readLeft(ctx, connection)
+	}
 	if err != nil {
 		return command.Unreachable(connection.Name(), err)
 	}
 	switch format {
 	case "json":
 		return terminal.Encode(c.Out, format, r)
+	case "svg":
+		return r.svg(c.Out)
 	case "html":
 		html, err := page.HTML(r.page())
 		if err == nil {
@@ -91,59 +66,39 @@ func Report(ctx context.Context, c *command.Common, evacuation, format string) e
 	return err
 }
 
-// readCourse reads an Evacuation, its Migrations, and the remains in the namespaces of their sources.
-func readCourse(ctx context.Context, connection *clusters.Connection, key client.ObjectKey, now time.Time) (course, error) {
-	e := &api.Evacuation{}
-	if err := connection.Live().Get(ctx, key, e); err != nil {
-		return course{}, err
+// Page returns the state of an Evacuation as a document, without the remains in the source's cluster.
+func Page(ctx context.Context, connection *clusters.Connection, namespace, name string, clock func() time.Time) (page.Page, error) {
+	r, err := readCourse(ctx, connection, client.ObjectKey{Namespace: namespace, Name: name}, clock)
+	return r.page(), err
+}
+
+// svg prints the picture, which an Evacuation has once it has begun.
+func (r course) svg(out io.Writer) error {
+	picture := r.chart()
+	if picture == nil {
+		return command.Refusedf("Evacuation %s/%s has not begun, so there is no picture of it", r.Namespace, r.Name)
 	}
-	r := course{Namespace: e.Namespace, Name: e.Name, Cluster: connection.Name(), Time: now, State: e.Status.State, Progress: e.Status.Progress, Migrations: []moved{}, Left: []left{}}
-	states := map[string]api.EvacuatedStatus{}
-	for _, each := range e.Status.Migrations {
-		states[each.Name] = each
+	image, err := chart.SVG(*picture)
+	if err == nil {
+		_, err = io.WriteString(out, string(image))
 	}
-	var all api.MigrationList
-	if err := connection.Live().List(ctx, &all, client.InNamespace(e.Namespace)); err != nil {
-		return course{}, err
-	}
+	return err
+}
+
+// readLeft reads the remains in the namespaces from which StatefulSets move.
+func (r *course) readLeft(ctx context.Context, connection *clusters.Connection) error {
 	namespaces := map[string]bool{}
-	for _, entry := range e.Spec.Migrations {
-		at := slices.IndexFunc(all.Items, func(m api.Migration) bool { return m.Name == entry.Name })
-		next := moved{Migration: entry.Name, State: cmp.Or(states[entry.Name].State, api.EvacuatedWaiting), Message: states[entry.Name].Message}
-		if at >= 0 {
-			next.fill(&all.Items[at], connection.Name(), now)
-			namespaces[next.Source.Namespace] = true
-		}
-		r.Migrations = append(r.Migrations, next)
-	}
-	return r, r.readLeft(ctx, connection, slices.Sorted(maps.Keys(namespaces)))
-}
-
-// fill adds the facts of a Migration.
-func (m *moved) fill(migration *api.Migration, cluster string, now time.Time) {
-	of := report.Of(migration, report.Place{Cluster: cluster, Record: "Migration " + migration.Namespace + "/" + migration.Name, Destination: view.DestinationOf(migration)}, now)
-	m.Source = name{of.Source.Namespace, of.Source.StatefulSet}
-	m.Moved, m.Total, m.Started, m.Ended, m.handoffs = of.Moved, of.Total, of.Started, of.Ended, of.Handoffs
-	var down []time.Duration
-	for _, h := range of.Handoffs {
-		if h.DownSeconds != nil {
-			down = append(down, inSeconds(*h.DownSeconds))
+	for _, m := range r.Migrations {
+		if m.Source.Namespace != "" {
+			namespaces[m.Source.Namespace] = true
 		}
 	}
-	if len(down) > 0 {
-		spread := view.SpreadOf(down)
-		m.Down, m.LongestDown = new(view.Exact(spread.Median)), new(view.Exact(spread.Longest))
-	}
-}
-
-// readLeft reads the remains in namespaces of the source's cluster.
-func (r *course) readLeft(ctx context.Context, connection *clusters.Connection, namespaces []string) error {
 	volumes, err := kept.All(ctx, connection.Live(), plan.Kubectl(connection.Name(), connection.Flags()))
 	if err != nil {
 		return err
 	}
 	from := sets.Of(connection)
-	for _, namespace := range namespaces {
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		found, err := from.Read(ctx, sets.Scope{Namespace: namespace, Selector: labels.Everything()})
 		if err != nil {
 			return err
@@ -170,22 +125,95 @@ func (r *course) readLeft(ctx context.Context, connection *clusters.Connection, 
 func (r course) page() page.Page {
 	p := page.Page{
 		Title: fmt.Sprintf("Evacuation %s/%s", r.Namespace, r.Name),
-		Lead:  fmt.Sprintf("%s: %s StatefulSets of cluster %s have moved.", cmp.Or(r.State, "Not begun"), cmp.Or(r.Progress, "none of the"), r.Cluster),
+		Lead:  r.lead(),
 		Note:  fmt.Sprintf("From the status of the Evacuation and its Migrations in cluster %s at %s.", r.Cluster, r.Time.UTC().Format(time.RFC3339)),
 		Chart: r.chart(),
 	}
-	moves := page.Section{Title: "Moves", Head: []string{"StatefulSet", "Migration", "State", "Moved", "Started", "Ended", "Down, median and longest", "Why"}}
+	for _, fact := range r.times() {
+		p.Facts = append(p.Facts, page.Fact{Name: fact[0], Value: fact[1]})
+	}
+	moves := page.Section{Title: "Moves", Head: []string{"StatefulSet", "Migration", "State", "Moved", "Planned", "Started", "Ended", "Down, median and longest", "Why"}}
 	for _, m := range r.Migrations {
-		moves.Rows = append(moves.Rows, []string{
-			m.Source.Namespace + "/" + m.Source.Name, m.Migration, string(m.State), fmt.Sprintf("%d/%d", m.Moved, m.Total), moment(m.Started), moment(m.Ended), m.down(), m.Message,
-		})
+		moves.Rows = append(moves.Rows, []string{m.title(), m.Migration, string(m.State), fmt.Sprintf("%d/%d", m.Moved, m.Total), m.planned(), moment(m.Started), m.ended(), m.down(), m.Message})
+	}
+	p.Sections = []page.Section{moves}
+	if len(r.Left) == 0 {
+		return p
 	}
 	behind := page.Section{Title: "Left behind, by namespace", Head: []string{"Namespace", "StatefulSets that run", "StatefulSets without replicas", "Volumes"}}
 	for _, l := range r.Left {
 		behind.Rows = append(behind.Rows, []string{l.Namespace, listed(l.Running), listed(l.Empty), strconv.Itoa(l.Volumes)})
 	}
-	p.Sections = []page.Section{moves, behind}
+	p.Sections = append(p.Sections, behind)
 	return p
+}
+
+// lead returns the course in one sentence.
+func (r course) lead() string {
+	return fmt.Sprintf("%s: %s StatefulSets and %d of %d ordinals of cluster %s have moved.", cmp.Or(r.State, "Not begun"), cmp.Or(r.Progress, "none of the"), r.Arrived, r.Ordinals, r.Cluster)
+}
+
+// times returns the planned and the expected times as names and values.
+func (r course) times() (all [][2]string) {
+	if r.Started != nil {
+		all = append(all, [2]string{"Began", moment(r.Started) + " UTC"})
+	}
+	if r.PlannedSeconds != nil {
+		text := view.Coarse(inSeconds(*r.PlannedSeconds))
+		if r.Started != nil {
+			text += ", until " + r.Started.Add(inSeconds(*r.PlannedSeconds)).Format(time.DateTime) + " UTC"
+		}
+		all = append(all, [2]string{"Planned", text})
+	}
+	if r.LeftSeconds != nil {
+		from := "the plan"
+		if r.Measured > 0 {
+			from = view.Count(int(r.Measured), "handoff") + " so far"
+		}
+		text := fmt.Sprintf("about %s left, until %s UTC, from %s", view.Coarse(inSeconds(*r.LeftSeconds)), r.Ends.Format(time.DateTime), from)
+		if r.Stuck > 0 {
+			text += fmt.Sprintf("; without %s that cannot continue", view.Count(r.Stuck, "StatefulSet"))
+		}
+		all = append(all, [2]string{"Expected", text})
+	}
+	if ended := r.ended(); r.settled && ended != nil && r.Started != nil {
+		all = append(all, [2]string{"Ended", fmt.Sprintf("%s UTC, after %s", moment(ended), view.Coarse(ended.Sub(*r.Started)))})
+	}
+	return all
+}
+
+// ended returns the end of the last Migration that has ended; nil if none has.
+func (r course) ended() (last *time.Time) {
+	for _, m := range r.Migrations {
+		if m.Ended != nil && (last == nil || m.Ended.After(*last)) {
+			last = m.Ended
+		}
+	}
+	return last
+}
+
+// title returns the name of the StatefulSet, or that of a Migration that does not exist.
+func (m moved) title() string {
+	if m.Source.Name == "" {
+		return m.Migration
+	}
+	return m.Source.Namespace + "/" + m.Source.Name
+}
+
+// planned returns the planned time; empty if there is none.
+func (m moved) planned() string {
+	if m.Planned == nil {
+		return ""
+	}
+	return fmt.Sprintf("+%s to +%s", view.Coarse(time.Duration(m.Planned.BeginSeconds)*time.Second), view.Coarse(time.Duration(m.Planned.EndSeconds)*time.Second))
+}
+
+// ended returns when it ended, or when it is expected to.
+func (m moved) ended() string {
+	if m.Ended == nil && m.Expected != nil {
+		return "about " + moment(&m.Expected.End)
+	}
+	return moment(m.Ended)
 }
 
 // moment returns a time for the report.
@@ -204,38 +232,43 @@ func (m moved) down() string {
 	return fmt.Sprintf("%s, %s", view.Duration(inSeconds(*m.Down)), view.Duration(inSeconds(*m.LongestDown)))
 }
 
-// chart returns the picture of the moves that have begun; nil if none has.
+// chart returns the picture, with the planned time of each move above its real one; nil if none has begun.
 func (r course) chart() *chart.Chart {
-	c := &chart.Chart{
-		Title: fmt.Sprintf("Evacuation %s/%s", r.Namespace, r.Name), Description: "A row for each StatefulSet; the tables below say the same.",
-		Source: "at cluster " + r.Cluster, Destination: "at the destination", Away: "an ordinal is down",
-	}
-	for _, m := range r.Migrations {
-		if m.Started == nil {
-			continue
-		}
-		if c.Begin.IsZero() || m.Started.Before(c.Begin) {
-			c.Begin = *m.Started
-		}
-		end := ptr.Deref(m.Ended, r.Time)
-		if end.After(c.End) {
-			c.End = end
-		}
-	}
-	if c.Begin.IsZero() {
+	if r.Started == nil {
 		return nil
 	}
+	c := &chart.Chart{
+		Title: fmt.Sprintf("Evacuation %s/%s", r.Namespace, r.Name), Description: "A row for each StatefulSet; the tables below say the same.",
+		Source: "at cluster " + r.Cluster, Destination: "at the destination", Away: "an ordinal is down", Begin: *r.Started, End: r.endFrom(*r.Started),
+	}
 	for _, m := range r.Migrations {
-		if m.Started != nil {
-			c.Lanes = append(c.Lanes, m.lane(c.Begin, c.End))
-		}
+		c.Lanes = append(c.Lanes, m.lane(c.Begin, c.End, r.Time))
 	}
 	return c
 }
 
+// endFrom returns the end of the picture: that of the plan, of the last move, or of the one that is expected to end last.
+func (r course) endFrom(begin time.Time) time.Time {
+	end := begin.Add(inSeconds(ptr.Deref(r.PlannedSeconds, 0)))
+	if last := r.ended(); last != nil && last.After(end) {
+		end = *last
+	}
+	if !r.settled && r.Time.After(end) {
+		end = r.Time
+	}
+	if r.Ends != nil && r.Ends.After(end) {
+		end = *r.Ends
+	}
+	return end
+}
+
 // lane returns the row of a set: at the source until an ordinal of it is down for the first time.
-func (m moved) lane(begin, end time.Time) chart.Lane {
-	lane, since := chart.Lane{Label: m.Source.Namespace + "/" + m.Source.Name}, begin
+func (m moved) lane(begin, end, now time.Time) chart.Lane {
+	lane, since := chart.Lane{Label: m.title()}, begin
+	if m.Planned != nil {
+		from, to := begin.Add(time.Duration(m.Planned.BeginSeconds)*time.Second), begin.Add(time.Duration(m.Planned.EndSeconds)*time.Second)
+		lane.Planned = &chart.Span{From: from, To: to, Text: m.title() + ", planned from " + m.planned()}
+	}
 	place := chart.AtSource
 	for _, h := range m.handoffs {
 		if h.Stopped == nil || h.DownSeconds == nil {
@@ -250,8 +283,20 @@ func (m moved) lane(begin, end time.Time) chart.Lane {
 		since = up
 	}
 	if m.State == api.EvacuatedMoved {
-		place = chart.AtDestination
+		return chart.Lane{Label: lane.Label, Planned: lane.Planned, Spans: append(lane.Spans, chart.Span{From: since, To: end, Place: chart.AtDestination})}
 	}
-	lane.Spans = append(lane.Spans, chart.Span{From: since, To: end, Place: place})
+	if until := earlier(now, end); until.After(since) {
+		lane.Spans = append(lane.Spans, chart.Span{From: since, To: until, Place: place})
+	}
+	if m.Expected != nil {
+		lane.Spans = append(lane.Spans, chart.Span{From: m.Expected.Begin, To: m.Expected.End, Place: chart.Expected, Text: m.title() + ", expected until " + moment(&m.Expected.End)})
+	}
 	return lane
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

@@ -29,10 +29,24 @@ type modeOptions struct {
 	// kept allows ordinals to return to the volumes that they have left.
 	kept    bool
 	timeout time.Duration
+	// evacuation is the name of an Evacuation, if the mode is that of all its Migrations.
+	evacuation string
+}
+
+// Complete reads the name of a migration, or of an Evacuation.
+func (o *modeOptions) Complete(cmd *cobra.Command, args []string) error {
+	if name, is := evacuationIn(args); is {
+		o.evacuation = name
+		return nil
+	}
+	return o.named.Complete(cmd, args)
 }
 
 const pauseHelp = `Begins no further handoff. An ordinal that has been stopped already is started at
-the destination first, so that a pause never keeps a replica down.`
+the destination first, so that a pause never keeps a replica down.
+
+evacuation/NAME pauses all Migrations of an Evacuation. One that is paused by its own name
+stays paused when its Evacuation resumes.`
 
 func newPause(c *command.Common) *cobra.Command {
 	return c.Command(&modeOptions{named: named{Common: c}, mode: api.ModePause, done: "paused"}, &cobra.Command{
@@ -42,7 +56,9 @@ func newPause(c *command.Common) *cobra.Command {
 }
 
 const resumeHelp = `Continues a migration that was paused, or that is being rolled back, to its
-destination.`
+destination.
+
+evacuation/NAME continues all Migrations that their Evacuation has paused or rolled back.`
 
 func newResume(c *command.Common) *cobra.Command {
 	return c.Command(&modeOptions{named: named{Common: c}, mode: api.ModeRun, done: "resumed"}, &cobra.Command{
@@ -53,7 +69,10 @@ func newResume(c *command.Common) *cobra.Command {
 
 const rollbackHelp = `Takes every ordinal back to the source, one at a time and under the same budget, and
 removes what the migration has created at the destination. It can be done at any moment
-until the migration is completed.`
+until the migration is completed.
+
+evacuation/NAME rolls back all Migrations of an Evacuation that have begun and not
+completed. For those that have completed it prints the commands of the way back.`
 
 func newRollback(c *command.Common) *cobra.Command {
 	o := &modeOptions{named: named{Common: c}, mode: api.ModeRollback, done: "is being rolled back"}
@@ -75,11 +94,17 @@ func (o *modeOptions) Validate() error {
 	if o.timeout > 0 && !o.wait {
 		return command.Usagef("--timeout is for --wait")
 	}
+	if o.evacuation != "" && (o.wait || o.kept) {
+		return command.Usagef("--wait and --to-kept-volumes are for one migration; \"status evacuation/%s -w\" waits for all", o.evacuation)
+	}
 	return command.ValidateTimeout(o.timeout)
 }
 
 // Run sets the mode.
 func (o *modeOptions) Run(ctx context.Context) error {
+	if o.evacuation != "" {
+		return o.steerAll(ctx)
+	}
 	k, err := o.find(ctx)
 	if err != nil {
 		return err
@@ -103,7 +128,7 @@ func (o *modeOptions) Run(ctx context.Context) error {
 		restore(k.Migration)
 		change.Volumes = returning(k.Spec.Volumes)
 	}
-	if now == o.mode && !o.kept {
+	if now == o.mode && !o.kept && k.Annotations[api.EvacuationHeldAnnotationKey] == "" {
 		fmt.Fprintf(o.Out, "%s is %s already\n", k.title(), o.state())
 	} else {
 		if err := k.change(ctx, change); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,7 +42,8 @@ others.
 
 With -o html it is one file that loads nothing: it can be mailed, archived and printed.
 
-evacuation/NAME reports on all Migrations of an Evacuation, and lists by namespace what its
+evacuation/NAME reports on all Migrations of an Evacuation: each with its planned, its real
+and its expected time, as a picture with -o svg. It lists by namespace what its
 StatefulSets have left behind in that cluster.`
 
 const reportExamples = `  # As text
@@ -53,7 +53,10 @@ const reportExamples = `  # As text
   migrate report web -n shop --context east --log web.log -o html >web.html
 
   # For a program
-  migrate report web -n shop --context east -o json | jq .handoffs`
+  migrate report web -n shop --context east -o json | jq .handoffs
+
+  # All moves of an Evacuation, planned beside real
+  migrate report evacuation/all -n shop --context east -o svg >all.svg`
 
 func newReport(c *command.Common) *cobra.Command {
 	o := &reportOptions{named: named{Common: c}}
@@ -61,15 +64,15 @@ func newReport(c *command.Common) *cobra.Command {
 		Use: "report NAME", Short: "Report what a migration has done",
 		Long: reportHelp, Example: reportExamples,
 	})
-	o.output = command.AddOutput(cmd, "md", "html", "json")
+	o.output = command.AddOutput(cmd, "md", "html", "json", "svg")
 	cmd.Flags().StringArrayVar(&o.logs, "log", nil, "a file that run --log has written; may be given several times")
 	return cmd
 }
 
 // Complete reads the name of a migration, or of an Evacuation.
 func (o *reportOptions) Complete(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 && strings.HasPrefix(args[0], "evacuation/") {
-		o.evacuation = strings.TrimPrefix(args[0], "evacuation/")
+	if name, is := evacuationIn(args); is {
+		o.evacuation = name
 		return nil
 	}
 	return o.named.Complete(cmd, args)
@@ -79,6 +82,9 @@ func (o *reportOptions) Complete(cmd *cobra.Command, args []string) error {
 func (o *reportOptions) Validate() error {
 	if o.evacuation != "" && len(o.logs) > 0 {
 		return command.Usagef("--log is for the report of a single migration")
+	}
+	if o.evacuation == "" && o.output.Value == "svg" {
+		return command.Usagef("-o svg is for evacuation/NAME")
 	}
 	return nil
 }

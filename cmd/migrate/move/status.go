@@ -11,6 +11,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/evacuate"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
@@ -26,6 +27,8 @@ type statusOptions struct {
 	// all lists the migrations of all namespaces.
 	all     bool
 	timeout time.Duration
+	// evacuation is the name of an Evacuation, if the state is that of all its Migrations.
+	evacuation string
 }
 
 const statusHelp = `Without a name it lists the migrations of the namespace, or with -A of all: Migrations, and
@@ -43,6 +46,10 @@ terminal in place, elsewhere one line for each change. It writes nothing, and on
 does anything there. It waits for a migration that does not exist yet, such as right after
 the start of a run: for a minute, or as long as --timeout says.
 
+evacuation/NAME shows all Migrations of an Evacuation: the planned time of each above its
+real one, and the expected rest, from the handoffs so far. With -w it ends when all have
+moved, or are rolled back.
+
 Exit codes: 0 done, with -w completed; 1 error or interrupted, without -w also that there is
 no such migration; 2 usage; 3 the migration is stalled (without -w), or no process drives it; 4 timeout, or with -w
 the migration has not appeared.`
@@ -55,6 +62,9 @@ const statusExamples = `  # All migrations
 
   # Watch it to its end
   migrate status web -n shop --context east -w
+
+  # All moves of an Evacuation, as they go
+  migrate status evacuation/all -n shop --context east -w
 
   # For a program
   migrate status web -n shop --context east -o json | jq .view.moved`
@@ -74,6 +84,10 @@ func newStatus(c *command.Common) *cobra.Command {
 
 // Complete reads the name, if there is one.
 func (o *statusOptions) Complete(cmd *cobra.Command, args []string) error {
+	if name, is := evacuationIn(args); is {
+		o.name, o.evacuation = args[0], name
+		return nil
+	}
 	if len(args) == 0 {
 		return nil
 	}
@@ -102,8 +116,15 @@ func (o *statusOptions) Validate() error {
 
 // Run prints the status once, or until the migration is completed.
 func (o *statusOptions) Run(ctx context.Context) error {
-	if o.name == "" {
+	switch {
+	case o.name == "":
 		return o.list(ctx)
+	case o.evacuation != "":
+		screen := &evacuate.Screen{Common: o.Common, Evacuation: o.evacuation, Format: o.output.Value}
+		if o.watch {
+			return command.Within(ctx, o.timeout, screen.Watch)
+		}
+		return screen.Show(ctx)
 	}
 	if o.watch {
 		return command.Within(ctx, o.timeout, o.watched)

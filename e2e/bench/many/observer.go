@@ -1,6 +1,7 @@
 package many
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -110,9 +111,14 @@ func inform[T client.Object](ctx context.Context, c cache.Cache, of T, see func(
 
 // change updates the observations of the move that the object belongs to, if any.
 func (o *observer) change(object client.Object, do func(*seen)) {
+	o.changeOf(client.ObjectKeyFromObject(object), do)
+}
+
+// changeOf updates the observations of the move of a StatefulSet, if it is observed.
+func (o *observer) changeOf(set client.ObjectKey, do func(*seen)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if found := o.seen[client.ObjectKeyFromObject(object)]; found != nil {
+	if found := o.seen[set]; found != nil {
 		do(found)
 	}
 }
@@ -131,7 +137,8 @@ func (o *observer) atDestination(set *appsv1.StatefulSet) {
 }
 
 func (o *observer) atMigration(m *api.Migration) {
-	o.change(m, func(s *seen) {
+	from := m.Spec.Source
+	o.changeOf(client.ObjectKey{Namespace: cmp.Or(from.Namespace, m.Namespace), Name: from.Name}, func(s *seen) {
 		note(&s.spoke, len(m.Status.Conditions) > 0)
 		note(&s.completed, meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted))
 	})
@@ -151,13 +158,20 @@ func (o *observer) all() []seen {
 // await waits until a condition holds for all moves, and reports whether it does. It ends at limit, and fails when
 // ended is closed.
 func (o *observer) await(ctx context.Context, limit time.Duration, ended <-chan struct{}, is func(seen) bool) (bool, error) {
+	return o.until(ctx, limit, ended, func(all []seen) bool {
+		return !slices.ContainsFunc(all, func(s seen) bool { return !is(s) })
+	})
+}
+
+// until is await with a condition on all moves together.
+func (o *observer) until(ctx context.Context, limit time.Duration, ended <-chan struct{}, hold func([]seen) bool) (bool, error) {
 	const often = 20 * time.Millisecond
 	err := wait.PollUntilContextTimeout(ctx, often, limit, true, func(context.Context) (bool, error) {
 		select {
 		case <-ended:
 			return false, errors.New("it ended in the middle")
 		default:
-			return !slices.ContainsFunc(o.all(), func(s seen) bool { return !is(s) }), nil
+			return hold(o.all()), nil
 		}
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {

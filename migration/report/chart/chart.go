@@ -14,6 +14,8 @@ const (
 	AtSource      Place = "source"
 	OnItsWay      Place = "away"
 	AtDestination Place = "destination"
+	// Expected is the time in which an application is expected to move.
+	Expected Place = "expected"
 )
 
 // Chart is the contents of a timeline.
@@ -41,6 +43,8 @@ type Chart struct {
 type Lane struct {
 	Label string
 	Spans []Span
+	// Planned is the planned time, which is drawn above the spans; nil if there is none.
+	Planned *Span
 }
 
 // Span is the place of an ordinal for a time.

@@ -25,6 +25,14 @@ const (
 	bottom     = 46.0
 	tickRoom   = 60.0 // width of the label of a time
 	mostTicks  = 8
+	planShare  = 0.25 // height of a planned time, as a share of its lane
+)
+
+// Widths of the names of the sides in the legend.
+const (
+	sourceRoom      = 295.0
+	sourceRoomShort = 190.0 // beside the legend of a plan
+	targetRoom      = 370.0
 )
 
 // view is a chart with the positions of everything that is drawn.
@@ -37,6 +45,7 @@ type view struct {
 	Rows                       []row
 	Ticks                      []tick
 	Bands                      []band
+	Plans                      bool
 	Curve                      string
 	BudgetLine                 float64
 	BudgetText, Most           string
@@ -46,15 +55,17 @@ type view struct {
 type row struct {
 	Label          string
 	Y, Middle      float64
+	Planned        *bar
 	Bars           []bar
 	Height         float64
 	LabelIsWritten bool
 }
 
 type bar struct {
-	Place    Place
-	X, Width float64
-	Text     string
+	Place     Place
+	X, Width  float64
+	Y, Height float64
+	Text      string
 }
 
 type tick struct {
@@ -85,20 +96,7 @@ func layout(c Chart) view {
 		v.LevelsBottom = v.LevelsTop + levels
 	}
 	v.Height = v.LevelsBottom + bottom
-	written := -labelEvery
-	for i, lane := range c.Lanes {
-		r := row{Label: lane.Label, Y: v.LanesTop + each*float64(i), Height: each * 0.8}
-		r.Middle = r.Y + r.Height/2
-		if r.Y-written >= labelEvery {
-			r.LabelIsWritten, written = true, r.Y
-		}
-		for _, span := range lane.Spans {
-			if x, width := v.across(span.From, span.To); width > 0 {
-				r.Bars = append(r.Bars, bar{span.Place, x, width, span.Text})
-			}
-		}
-		v.Rows = append(v.Rows, r)
-	}
+	v.lanes(each)
 	for i, stop := range c.Stops {
 		x, width := v.across(stop.From, stop.To)
 		v.Bands = append(v.Bands, band{x, max(1, width), stop.Label, i + 1})
@@ -106,6 +104,44 @@ func layout(c Chart) view {
 	v.ticks()
 	v.curve()
 	return v
+}
+
+// lanes places the lanes, of that height.
+func (v *view) lanes(each float64) {
+	written := -labelEvery
+	for i, lane := range v.Lanes {
+		r := row{Label: fitting(lane.Label, v.Left-2*rightEdge), Y: v.LanesTop + each*float64(i), Height: each * 0.8}
+		r.Middle = r.Y + r.Height/2
+		if r.Y-written >= labelEvery {
+			r.LabelIsWritten, written = true, r.Y
+		}
+		top, tall := r.Y, r.Height
+		if lane.Planned != nil {
+			x, width := v.across(lane.Planned.From, lane.Planned.To)
+			r.Planned = &bar{X: x, Width: max(1, width), Y: top, Height: tall * planShare, Text: lane.Planned.Text}
+			top, tall = top+tall*planShare, tall*(1-planShare)
+			v.Plans = true
+		}
+		for _, span := range lane.Spans {
+			if x, width := v.across(span.From, span.To); width > 0 {
+				r.Bars = append(r.Bars, bar{span.Place, x, width, top, tall, span.Text})
+			}
+		}
+		v.Rows = append(v.Rows, r)
+	}
+	v.Source, v.Destination = fitting(v.Source, sourceRoom), fitting(v.Destination, targetRoom)
+	if v.Plans {
+		v.Source = fitting(v.Source, sourceRoomShort)
+	}
+}
+
+// fitting shortens a text in its middle, so that it fits into a width.
+func fitting(text string, width float64) string {
+	letters, most := []rune(text), int(width/letter)
+	if len(letters) <= most {
+		return text
+	}
+	return string(letters[:most/2]) + "…" + string(letters[len(letters)-(most-most/2-1):])
 }
 
 // left returns where the lanes begin, so that their labels fit.

@@ -24,11 +24,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/evacuate"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/report/page"
 )
 
 // options are the options of the command ui.
@@ -135,7 +137,7 @@ func (o *options) Run(ctx context.Context) error {
 	}
 	served := board.New()
 	served.ServerTime = o.connection.ServerTime
-	s, err := server.New(server.Options{Cluster: o.connection.Name(), Board: served, Store: o.store, Plan: o.forecast, Clock: o.Clock})
+	s, err := server.New(server.Options{Cluster: o.connection.Name(), Board: served, Store: o.store, Plan: o.forecast, Evacuation: o.evacuation, Clock: o.Clock})
 	if err != nil {
 		return err
 	}
@@ -206,6 +208,11 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 // store returns the store of a migration.
 func (o *options) store(namespace, name string, record bool) records.Store {
 	return records.StoreOf(o.connection.Live(), namespace, name, record)
+}
+
+// evacuation returns the state of an Evacuation.
+func (o *options) evacuation(ctx context.Context, namespace, name string) (page.Page, error) {
+	return evacuate.Page(ctx, o.connection, namespace, name, o.Clock.Now)
 }
 
 // launch opens a page in the user's browser.

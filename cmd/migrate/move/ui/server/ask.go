@@ -80,6 +80,16 @@ func (s *user) plan(w http.ResponseWriter, r *http.Request) {
 	give(w, forecast.Page, forecast.Checks)
 }
 
+// evacuation answers with the state of an Evacuation.
+func (s *user) evacuation(w http.ResponseWriter, r *http.Request) {
+	made, err := s.Evacuation(r.Context(), r.PathValue("namespace"), r.PathValue("name"))
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	give(w, made, nil)
+}
+
 func give(w http.ResponseWriter, made page.Page, checks *preflight.Report) {
 	d, err := newDocument(made)
 	if err != nil {

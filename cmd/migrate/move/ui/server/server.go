@@ -39,7 +39,10 @@ type Options struct {
 	Store func(namespace, name string, record bool) records.Store
 	// Plan runs the planner on the current state of source and destination. It writes nothing. If it is nil, there are
 	// no plans.
-	Plan  func(ctx context.Context, m board.Migration) (Forecast, error)
+	Plan func(ctx context.Context, m board.Migration) (Forecast, error)
+	// Evacuation returns the state of an Evacuation as a document.
+	Evacuation func(ctx context.Context, namespace, name string) (page.Page, error)
+
 	Clock clock.WithTicker
 }
 
@@ -61,8 +64,9 @@ type Server struct {
 
 // Paths of cluster data, below that of the page.
 const (
-	eventsPath = "api/events"
-	onePath    = "api/{kind}/{namespace}/{name}/"
+	eventsPath     = "api/events"
+	onePath        = "api/{kind}/{namespace}/{name}/"
+	evacuationPath = "api/evacuation/{namespace}/{name}/"
 )
 
 // New prepares the server, with a new random token.
@@ -76,6 +80,7 @@ func New(o Options) (*Server, error) {
 	mux.Handle("GET /", http.FileServerFS(files))
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"GET /" + eventsPath: s.events, "GET /" + onePath + "report": s.report, "GET /" + onePath + "plan": s.plan, "POST /" + onePath + "act": s.act,
+		"GET /" + evacuationPath + "report": s.evacuation,
 	} {
 		mux.Handle(pattern, s.authorized(handle))
 	}

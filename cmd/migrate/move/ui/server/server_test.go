@@ -64,6 +64,12 @@ func serveOver(t *testing.T, funcs interceptor.Funcs, migrations ...*api.Migrati
 			}
 			return Forecast{}, errors.New("its destination is in another cluster")
 		},
+		Evacuation: func(_ context.Context, namespace, name string) (page.Page, error) {
+			if name != "all" {
+				return page.Page{}, apierrors.NewNotFound(api.GroupVersion.WithResource("evacuations").GroupResource(), name)
+			}
+			return page.Page{Title: "Evacuation " + namespace + "/" + name, Lead: "Running"}, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -313,5 +319,19 @@ func TestEvents(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(next("one")), &shown); err != nil || shown.State != "pausing" {
 		t.Errorf("it is %+v: %v", shown, err)
+	}
+}
+
+// TestEvacuation: the page of an Evacuation is read for each request, and one that does not exist is named.
+func TestEvacuation(t *testing.T) {
+	s := serve(t)
+	if got := s.ask("GET", "/api/evacuation/shop/all/report", ""); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "Evacuation shop/all") {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := s.ask("GET", "/api/evacuation/shop/other/report", ""); got.Code != http.StatusNotFound || !strings.Contains(got.Body.String(), "other") {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := s.ask("GET", "/api/evacuation/shop/all/report", "", header("Authorization", "")); got.Code != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", got.Code)
 	}
 }

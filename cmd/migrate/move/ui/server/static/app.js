@@ -1,6 +1,7 @@
 // The page: it keeps what the stream of events tells, and shows the list or one migration of it.
 
 import { age, ageOf, byId, call, clock, el, forget, say, world } from './lib.js';
+import { showEvacuation } from './evacuation.js';
 import { showList } from './list.js';
 import { credentials, showLogin } from './login.js';
 import { act, showOne } from './one.js';
@@ -9,9 +10,10 @@ const { rows } = world;
 const silence = 12000; // ms; something is sent every 5 s
 let listed = false, heard = Date.now(), tried = Date.now(), broken = null, stream = null, locked = null;
 
-// Where we are: the list, or one migration and which of its views.
+// Where we are: the list, an Evacuation, or one migration and which of its views.
 function route() {
-  const [, kind, namespace, name, view] = /^#\/(migration|run)\/([^/]+)\/([^/]+)(?:\/(report|plan))?$/.exec(location.hash) ?? [];
+  const [, kind, namespace, name, view] = /^#\/(migration|run|evacuation)\/([^/]+)\/([^/]+)(?:\/(report|plan))?$/.exec(location.hash) ?? [];
+  if (kind === 'evacuation') return { key: `${kind}/${namespace}/${name}`, name, view: kind };
   return kind ? { key: `${kind}/${namespace}/${name}`, name, view: view ?? 'now' } : { key: '', view: 'list' };
 }
 
@@ -20,7 +22,8 @@ async function listen() {
   if (locked) return;
   const mine = stream = new AbortController();
   const asked = new URLSearchParams();
-  if (route().key) asked.set('one', route().key);
+  const at = route();
+  if (at.key && at.view !== 'evacuation') asked.set('one', at.key);
   if (credentials.namespaces) asked.set('namespaces', credentials.namespaces);
   while (stream === mine) {
     try {
@@ -143,6 +146,7 @@ function show() {
     forget();
   }
   if (at.view === 'list') showList(byId('main'));
+  else if (at.view === 'evacuation') showEvacuation(byId('main'), at);
   else showOne(byId('main'), at);
   document.title = at.name ? `${rows.get(at.key)?.state ?? ''} ${at.name}` : 'Moves';
   showFaults();
@@ -184,7 +188,7 @@ addEventListener('keydown', (event) => {
     '?': help, j: () => step(1), k: () => step(-1), '/': () => byId('find')?.focus(), Escape: () => { if (view !== 'list') location.hash = '#/'; },
     p: () => act('pause'), r: () => act('resume'), b: () => act('rollback'),
   }[event.key];
-  if (!does || (view === 'list' && 'prb'.includes(event.key))) return;
+  if (!does || (['list', 'evacuation'].includes(view) && 'prb'.includes(event.key))) return;
   event.preventDefault();
   does();
 });

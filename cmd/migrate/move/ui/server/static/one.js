@@ -36,7 +36,8 @@ function head(row, detail, at) {
       el('div', { class: 'actions' }, (detail?.actions ?? []).map((action) => el('button', {
         type: 'button', id: action.verb, class: action.verb === 'rollback' && 'danger', disabled: Boolean(action.refused), title: action.refused || action.text, click: () => act(action.verb),
       }, labels[action.verb])))),
-    el('p', { class: 'faint' }, `${sideName(row.sides[0].name)} → ${sideName(row.sides[1].name)}`),
+    el('p', { class: 'faint' }, `${sideName(row.sides[0].name)} → ${sideName(row.sides[1].name)}`,
+      row.evacuation && !world.known?.remote && [', of ', el('a', { href: `#/evacuation/${row.namespace}/${row.evacuation}` }, `Evacuation ${row.evacuation}`)]),
     el('nav', { class: 'tabs', 'aria-label': 'Views' }, views.map(([view, text, path]) => el('a', { href: `#/${row.key}${path}`, 'aria-current': at.view === view && 'page' }, text))),
   ];
 }
@@ -185,13 +186,19 @@ function load(at, name) {
 function written(made, at, name) {
   const again = el('button', { type: 'button', click: () => box.replaceWith(load(at, name)) }, 'Make it again');
   const save = at.view === 'report' && el('button', { type: 'button', click: () => download(`api/${at.key}/report?format=html`, `${name}.html`) }, 'Save as a file');
-  const box = el('div', {},
-    el('div', { class: 'bar' }, el('p', {}, made.lead), el('div', { class: 'actions' }, again, ' ', save)),
+  const box = el('div', {}, documentOf(made, again, ' ', save));
+  return [box];
+}
+
+/** documentOf is a document, with its actions. */
+export function documentOf(made, ...actions) {
+  return [
+    el('div', { class: 'bar' }, el('p', {}, made.lead), el('div', { class: 'actions' }, actions)),
     el('section', { class: 'panel' }, el('dl', { class: 'facts' }, (made.facts ?? []).map((f) => fact(f.Name, f.Value))), made.image && el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Timeline' }, picture(made.image))),
     made.checks && checks(made.checks),
     (made.sections ?? []).map((s) => el('section', { class: 'panel' }, el('h2', {}, s.Title), s.Text && el('p', {}, s.Text), s.Rows?.length > 0 && table(s.Title, s.Head, s.Rows))),
-    el('p', { class: 'faint' }, made.note));
-  return [box];
+    el('p', { class: 'faint' }, made.note),
+  ];
 }
 
 function checks({ groups, passed, warned, failed, skipped }) {

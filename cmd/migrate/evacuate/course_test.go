@@ -1,0 +1,197 @@
+package evacuate
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/migration/report/chart"
+)
+
+// minutes returns a time after noon.
+func minutes(n int) time.Time { return commandtest.Noon.Add(time.Duration(n) * time.Minute) }
+
+// moving returns a Migration of four ordinals, of which some have arrived, one each two minutes since it began at a minute.
+func moving(name string, began, arrived int) api.Migration {
+	m := api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "m-" + name}}
+	m.Spec.Source = api.SourceReference{Namespace: "shop", Name: name}
+	m.Status.Baseline = &api.Baseline{StartTime: metav1.NewTime(minutes(began)), Replicas: 4, Budget: 1}
+	m.Status.Total, m.Status.Moved, m.Status.History = 4, int32(arrived), &api.History{}
+	for i := range arrived {
+		at := minutes(began + 2*i)
+		m.Status.History.Handoffs = append(m.Status.History.Handoffs, api.PastHandoff{
+			Ordinal: int32(3 - i), Direction: api.Forward, StartTime: metav1.NewMicroTime(at), StopTime: metav1.NewMicroTime(at.Add(time.Minute)),
+			ReadyTime: metav1.NewMicroTime(at.Add(2 * time.Minute)), EndTime: metav1.NewMicroTime(at.Add(2 * time.Minute)),
+		})
+	}
+	return m
+}
+
+// ended returns a Migration that has moved.
+func ended(name string, began int) api.Migration {
+	m := moving(name, began, 4)
+	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved, LastTransitionTime: metav1.NewTime(minutes(began + 8))}}
+	return m
+}
+
+// evacuation returns an Evacuation of which db has moved, web is under way, app comes after web, and ledger stalls. A minute
+// was planned for each handoff, and each takes two.
+func evacuation() (*api.Evacuation, []api.Migration) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "all"}}
+	planned := func(begin, end int64) *api.PlannedMove {
+		return &api.PlannedMove{BeginSeconds: begin * 60, EndSeconds: end * 60, Ordinals: 4}
+	}
+	e.Spec.Migrations = []api.EvacuatedMigration{
+		{Name: "m-db", Planned: planned(0, 4)},
+		{Name: "m-web", Planned: planned(4, 8), After: []string{"m-db"}},
+		{Name: "m-app", Planned: planned(8, 12), After: []string{"m-web"}},
+		{Name: "m-ledger", Planned: planned(0, 4)},
+	}
+	start := metav1.NewTime(minutes(0))
+	e.Status = api.EvacuationStatus{State: api.EvacuationRunning, Progress: "1/4", StartTime: &start, Migrations: []api.EvacuatedStatus{
+		{Name: "m-db", State: api.EvacuatedMoved},
+		{Name: "m-web", State: api.EvacuatedMoving},
+		{Name: "m-app", State: api.EvacuatedWaiting, Message: "it comes after m-web"},
+		{Name: "m-ledger", State: api.EvacuatedStalled, Message: "BudgetZero: none may be down"},
+	}}
+	return e, []api.Migration{ended("db", 0), moving("web", 8, 2)}
+}
+
+// TestCourse: the handoffs so far give the expected rest. A Migration that stalls is not part of it.
+func TestCourse(t *testing.T) {
+	e, migrations := evacuation()
+	r := courseOf(e, migrations, "east", minutes(12))
+	if r.Arrived != 6 || r.Ordinals != 16 || *r.PlannedSeconds != 720 || r.Measured != 6 || r.Stuck != 1 {
+		t.Errorf("%+v", r)
+	}
+	if *r.LeftSeconds < 719 || *r.LeftSeconds > 721 || r.Ends.Sub(minutes(24)).Abs() > time.Second {
+		t.Errorf("%.1f s are left, until %s", *r.LeftSeconds, r.Ends)
+	}
+	if w := r.Migrations[2].Expected; w == nil || w.Begin.Sub(minutes(16)).Abs() > time.Second || r.Migrations[3].Expected != nil || r.Migrations[0].Expected != nil {
+		t.Errorf("app is expected at %+v, ledger at %+v", w, r.Migrations[3].Expected)
+	}
+	e.Spec.Mode = api.EvacuationPause
+	if r := courseOf(e, migrations, "east", minutes(12)); r.LeftSeconds != nil || r.Migrations[2].Expected != nil {
+		t.Errorf("of a paused one, %.1f s are left", *r.LeftSeconds)
+	}
+}
+
+// TestCourseOfDeleted: a Migration that was deleted after it has moved counts as moved.
+func TestCourseOfDeleted(t *testing.T) {
+	e, migrations := evacuation()
+	r := courseOf(e, migrations[1:], "east", minutes(12))
+	if m := r.Migrations[0]; r.Arrived != 6 || m.Moved != 4 || m.title() != "m-db" {
+		t.Errorf("%d have arrived: %+v", r.Arrived, m)
+	}
+}
+
+// TestSetInTheMiddle: a StatefulSet that appears while the others move is no part of the Evacuation, and one that is
+// deleted holds no other one: its Migration stalls.
+func TestSetInTheMiddle(t *testing.T) {
+	e, migrations := evacuation()
+	r := courseOf(e, migrations, "east", minutes(12))
+	r.Left = []left{{Namespace: "shop", Running: []string{"new", "ledger"}, Empty: []string{"db"}}}
+	p := r.page()
+	if row := strings.Join(p.Sections[1].Rows[0], "|"); row != "shop|new, ledger|db|0" {
+		t.Errorf("left behind: %s", row)
+	}
+	if len(p.Sections[0].Rows) != 4 || p.Sections[0].Rows[3][2] != "Stalled" || p.Sections[0].Rows[2][2] != "Waiting" {
+		t.Errorf("moves: %q", p.Sections[0].Rows)
+	}
+}
+
+// TestScreen: the planned time of each set is above the real one, and the expected rest follows it.
+func TestScreen(t *testing.T) {
+	e, migrations := evacuation()
+	s := &Screen{Common: command.NewCommon(console().Environment)}
+	want := `Evacuation moves/all: Running: 1/4 StatefulSets and 6 of 16 ordinals of cluster east have moved.
+Began     2026-01-01 12:00:00 UTC
+Planned   12m00s, until 2026-01-01 12:12:00 UTC
+Expected  about 12m00s left, until 2026-01-01 12:24:00 UTC, from 6 handoffs so far; without 1 StatefulSet that cannot continue
+
+               +0s                                                  +24m00s
+shop/db        ==========
+  Moved 4/4    ---##---##---##---##
+shop/web                 ==========
+  Moving 2/4                       ---##---##..........
+m-app                              ==========
+  Waiting 0/4                                          ....................
+m-ledger       ==========
+  Stalled 0/4
+               = planned   - moves   # an ordinal is down   . expected
+Stalled m-ledger: BudgetZero: none may be down`
+	got := strings.Join(s.lines(courseOf(e, migrations, "east", minutes(12)), 4, 0), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := strings.Join(s.lines(courseOf(e, migrations, "east", minutes(12)), 2, 0), "\n"); !strings.Contains(got, "shop/web") || !strings.Contains(got, "m-ledger") || strings.Contains(got, "shop/db") || !strings.Contains(got, "2 StatefulSets more") {
+		t.Errorf("of four, two are shown:\n%s", got)
+	}
+}
+
+// TestBeforeItBegins: the plan is the forecast, and there is no picture yet.
+func TestBeforeItBegins(t *testing.T) {
+	e, _ := evacuation()
+	e.Status = api.EvacuationStatus{}
+	r := courseOf(e, nil, "east", minutes(0))
+	if *r.LeftSeconds != 720 || r.Measured != 0 || r.chart() != nil || r.State != "" {
+		t.Errorf("%+v", r)
+	}
+	if err := r.svg(nil); err == nil || command.ExitCode(err) != command.ExitStalled {
+		t.Errorf("a picture: %v", err)
+	}
+}
+
+// TestCoursePicture: the picture has the planned, the real and the expected times, and is valid XML. A long name is
+// shortened, and a tooltip has all of it.
+func TestCoursePicture(t *testing.T) {
+	e, migrations := evacuation()
+	long := strings.Repeat("long-", 12)
+	migrations[1].Spec.Source.Name = long
+	r := courseOf(e, migrations, "east", minutes(12))
+	image, err := chart.SVG(*r.chart())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := xml.Unmarshal([]byte(image), new(struct{})); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{`class="planned"`, `class="expected"`, "<title>shop/" + long + ", planned from", "…", "expected until 2026-01-01 12:16:00"} {
+		if !strings.Contains(string(image), want) {
+			t.Errorf("the picture lacks %q:\n%s", want, image)
+		}
+	}
+}
+
+// TestCourseForPrograms: the document has the planned, the real and the expected times.
+func TestCourseForPrograms(t *testing.T) {
+	e, migrations := evacuation()
+	data, err := json.Marshal(courseOf(e, migrations, "east", minutes(12)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		LeftSeconds, PlannedSeconds float64
+		MeasuredHandoffs            int
+		Migrations                  []struct {
+			Started, Ended *time.Time
+			Planned        struct{ BeginSeconds, EndSeconds int }
+			Expected       *struct{ Begin, End time.Time }
+		}
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	web := got.Migrations[1]
+	if got.PlannedSeconds != 720 || got.LeftSeconds == 0 || got.MeasuredHandoffs != 6 || web.Planned.BeginSeconds != 240 || web.Started == nil || web.Ended != nil || web.Expected == nil {
+		t.Errorf("%s", data)
+	}
+}

@@ -1,0 +1,91 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+)
+
+// evacuationIn returns the name of an Evacuation, if the argument has the form evacuation/NAME.
+func evacuationIn(args []string) (name string, is bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	name, is = strings.CutPrefix(args[0], "evacuation/")
+	return name, is && name != ""
+}
+
+// evacuationModes are the modes of an Evacuation for those of a migration.
+var evacuationModes = map[api.Mode]api.EvacuationMode{
+	api.ModeRun: api.EvacuationRun, api.ModePause: api.EvacuationPause, api.ModeRollback: api.EvacuationRollback,
+}
+
+// steerAll sets the mode of an Evacuation, and names the ways back of the Migrations that a rollback does not turn.
+func (o *modeOptions) steerAll(ctx context.Context) error {
+	connection, namespace, err := o.ConnectTo()
+	if err != nil {
+		return err
+	}
+	e := &api.Evacuation{}
+	key := client.ObjectKey{Namespace: namespace, Name: o.evacuation}
+	switch err := connection.Live().Get(ctx, key, e); {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("no Evacuation %s in cluster %s", key, connection.Name())
+	case err != nil:
+		return command.Unreachable(connection.Name(), err)
+	}
+	if mode := evacuationModes[o.mode]; cmp.Or(e.Spec.Mode, api.EvacuationRun) == mode {
+		fmt.Fprintf(o.Out, "evacuation %s is %s already\n", key, o.state())
+	} else {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": e.UID}, "spec": map[string]any{"mode": mode}})
+		if err == nil {
+			err = connection.Live().Patch(ctx, e, client.RawPatch(types.MergePatchType, patch))
+		}
+		if err != nil {
+			return fmt.Errorf("cluster %s: writing Evacuation %s: %w", connection.Name(), key, err)
+		}
+		fmt.Fprintf(o.Out, "evacuation %s %s\n", key, o.done)
+	}
+	if o.mode != api.ModeRollback {
+		return nil
+	}
+	return o.offerWaysBack(ctx, connection, e)
+}
+
+// offerWaysBack prints the commands that plan the reverse of the moves that have completed: a rollback turns none of them.
+func (o *modeOptions) offerWaysBack(ctx context.Context, connection *clusters.Connection, e *api.Evacuation) error {
+	var all api.MigrationList
+	if err := connection.Live().List(ctx, &all, client.InNamespace(e.Namespace)); err != nil {
+		return command.Unreachable(connection.Name(), err)
+	}
+	listed := map[string]bool{}
+	for _, each := range e.Spec.Migrations {
+		listed[each.Name] = true
+	}
+	var ways []string
+	for i := range all.Items {
+		m := &all.Items[i]
+		if listed[m.Name] && records.Completed(m) == api.ReasonMoved {
+			ways = append(ways, o.otherWay(&storedMigration{Migration: m, connection: connection}))
+		}
+	}
+	if len(ways) == 0 {
+		return nil
+	}
+	fmt.Fprintf(o.Out, "%d of its %d Migrations are completed, and their StatefulSets stay at the destination. To take one back, move it the other way:\n", len(ways), len(e.Spec.Migrations))
+	for _, way := range ways {
+		fmt.Fprintf(o.Out, "  %s\n", way)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package move
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+)
+
+// serveEvacuation serves Evacuation shop/all, of which web has moved and db stalls or has moved, too.
+func serveEvacuation(t *testing.T, mode api.EvacuationMode, state string) *apitest.Server {
+	t.Helper()
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all", UID: "evacuation"}}
+	e.Spec = api.EvacuationSpec{Mode: mode, Migrations: []api.EvacuatedMigration{{Name: "web", Planned: &api.PlannedMove{EndSeconds: 60, Ordinals: 4}}, {Name: "db"}}}
+	e.Status = api.EvacuationStatus{State: state, Progress: "1/2", StartTime: new(metav1.NewTime(time.Date(2026, 1, 1, 11, 0, 0, 0, time.UTC))), Migrations: []api.EvacuatedStatus{
+		{Name: "web", State: api.EvacuatedMoved}, {Name: "db", State: api.EvacuatedStalled, Message: "BudgetZero: none may be down"},
+	}}
+	web := movetest.Completed()
+	web.ResourceVersion = ""
+	served := servedToMove(api.GroupVersion)
+	served[api.GroupVersion]["evacuations"] = "Evacuation"
+	return apitest.Serve(t, served, e, web, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "cluster-east"}})
+}
+
+// TestEvacuationVerbs: the verbs read and steer all Migrations of an Evacuation.
+func TestEvacuationVerbs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode             api.EvacuationMode
+		state            string
+		args             []string
+		code             int
+		wantOut, wantErr string
+		wantMode         api.EvacuationMode
+	}{
+		"pause":                   {api.EvacuationRun, api.EvacuationRunning, []string{"pause", "evacuation/all"}, 0, "evacuation shop/all paused\n", "", api.EvacuationPause},
+		"pause twice":             {api.EvacuationPause, api.EvacuationPaused, []string{"pause", "evacuation/all"}, 0, "evacuation shop/all is paused already\n", "", api.EvacuationPause},
+		"resume":                  {api.EvacuationPause, api.EvacuationPaused, []string{"resume", "evacuation/all"}, 0, "evacuation shop/all resumed\n", "", api.EvacuationRun},
+		"resume without a mode":   {"", api.EvacuationRunning, []string{"resume", "evacuation/all"}, 0, "evacuation shop/all is running already\n", "", ""},
+		"roll back":               {api.EvacuationRun, api.EvacuationRunning, []string{"rollback", "evacuation/all"}, 0, "1 of its 2 Migrations are completed", "", api.EvacuationRollback},
+		"the way back":            {api.EvacuationRun, api.EvacuationRunning, []string{"rollback", "evacuation/all"}, 0, "  migrate plan web -n shop ", "", api.EvacuationRollback},
+		"roll back, and wait":     {api.EvacuationRun, api.EvacuationRunning, []string{"rollback", "evacuation/all", "--wait"}, 2, "", "status evacuation/all -w", api.EvacuationRun},
+		"no such Evacuation":      {api.EvacuationRun, api.EvacuationRunning, []string{"pause", "evacuation/other"}, 1, "", "no Evacuation shop/other in cluster east", api.EvacuationRun},
+		"its state":               {api.EvacuationRun, api.EvacuationRunning, []string{"status", "evacuation/all"}, 0, "Stalled db: BudgetZero: none may be down", "", api.EvacuationRun},
+		"its state, for programs": {api.EvacuationRun, api.EvacuationRunning, []string{"status", "evacuation/all", "-o", "json"}, 0, `"plannedSeconds": 60`, "", api.EvacuationRun},
+		"its state, stalled":      {api.EvacuationRun, api.EvacuationStalled, []string{"status", "evacuation/all"}, 3, "shop/web", "Evacuation shop/all is stalled", api.EvacuationRun},
+		"the state of no such":    {api.EvacuationRun, api.EvacuationRunning, []string{"status", "evacuation/other"}, 1, "", "no Evacuation shop/other in cluster east", api.EvacuationRun},
+		"watched to its end":      {api.EvacuationRollback, api.EvacuationRolledBack, []string{"status", "evacuation/all", "-w"}, 0, "RolledBack: 1/2 StatefulSets, 4/4 ordinals\n", "", api.EvacuationRollback},
+		"watched for some time":   {api.EvacuationRun, api.EvacuationRunning, []string{"status", "evacuation/all", "-w", "--timeout", "1ms"}, 4, "Running: 1/2 StatefulSets", "not completed after 1ms", api.EvacuationRun},
+		"a picture of one":        {api.EvacuationRun, api.EvacuationRunning, []string{"report", "web", "-o", "svg"}, 2, "", "-o svg is for evacuation/NAME", api.EvacuationRun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			east := serveEvacuation(t, tc.mode, tc.state)
+			c := newConsole(append(tc.args, "-n", "shop", "--kubeconfig", east.Kubeconfig(t), "--context", "east")...)
+			c.Expect(t, tc.code, tc.wantOut, tc.wantErr)
+			e := &api.Evacuation{}
+			if err := east.Store.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "all"}, e); err != nil || e.Spec.Mode != tc.wantMode {
+				t.Errorf("mode %q, %v", e.Spec.Mode, err)
+			}
+		})
+	}
+}
+
+// TestPauseOfAHeldOne: a Migration that its Evacuation holds in mode Pause is no longer held once a user pauses it.
+func TestPauseOfAHeldOne(t *testing.T) {
+	m := movetest.InMode(api.ModePause)
+	m.Annotations = map[string]string{api.EvacuationHeldAnnotationKey: "all", "mine": "x"}
+	m.ResourceVersion = ""
+	east := apitest.Serve(t, servedToMove(api.GroupVersion), m)
+	c := newConsole("pause", "web", "-n", "shop", "--kubeconfig", east.Kubeconfig(t), "--context", "east")
+	if c.Run(t); !strings.Contains(c.Stdout.String(), "migration shop/web paused") {
+		t.Errorf("%s%s", c.Stdout, c.Stderr)
+	}
+	if err := east.Store.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil || len(m.Annotations) != 1 || m.Annotations["mine"] != "x" {
+		t.Errorf("annotations %v, %v", m.Annotations, err)
+	}
+}

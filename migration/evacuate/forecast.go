@@ -1,0 +1,172 @@
+package evacuate
+
+import "time"
+
+// Progress is the state of an evacuation that is under way.
+type Progress struct {
+	Moves []Move
+	// AtOnce bounds the sets that are under way; 0: no limit.
+	AtOnce int
+}
+
+// Move is the move of one set in an evacuation, and its progress.
+type Move struct {
+	Name  Name
+	After []Name
+	Wave  int32
+	Stage Stage
+	// Total is the number of ordinals that move, and Arrived how many of them have.
+	Total, Arrived int32
+	// Planned is the planned time of the whole move; 0: it was not planned.
+	Planned time.Duration
+	// HandsOver is true once its first handoff has begun. Lead is the time from its begin until then, Handing from then
+	// until the last ordinal that has arrived, and Tail from then until its end. Since is the time since it began, or
+	// since an ordinal has arrived.
+	HandsOver                  bool
+	Lead, Handing, Tail, Since time.Duration
+	// Listed is how many of the ordinals that have arrived Handing is about.
+	Listed int32
+}
+
+// Stage is how far a move has come.
+type Stage int
+
+// The stages of a move.
+const (
+	// Waits means that it begins at its turn.
+	Waits Stage = iota
+	// Moves means that it is under way.
+	Moves
+	// Ended means that it has moved.
+	Ended
+	// Stuck means that it does not continue without a change; nor do those after it.
+	Stuck
+)
+
+// Span is a time from now on.
+type Span struct{ Begin, End time.Duration }
+
+// Forecast is the expected rest of an evacuation.
+type Forecast struct {
+	// Spans holds the rest of each set that moves or will move.
+	Spans map[Name]Span
+	// Left is the time until all of them have moved.
+	Left time.Duration
+	// Measured is how many handoffs the forecast is the measure of; 0: it is that of the plan.
+	Measured int32
+}
+
+// Of forecasts the rest of an evacuation. The time of a handoff is that of those that have arrived so far, in proportion
+// to the plan: a set of which twice the time was planned takes twice the time. The time of each set before its first
+// handoff and after its last one is measured, too. Sets that are stuck are not part of it.
+func (p Progress) Of() Forecast {
+	r := p.rates()
+	o := order{sets: map[Name]*Set{}, after: map[Name][]Edge{}, held: map[Name]Edge{}}
+	for i := range p.Moves {
+		if m := &p.Moves[i]; m.Stage == Waits || m.Stage == Moves {
+			o.sets[m.Name] = &Set{Name: m.Name, Wave: m.Wave, Begun: m.Stage == Moves, Ordinals: make([]Ordinal, 1), Expected: Expected{Handoff: r.rest(*m)}}
+		}
+	}
+	for _, m := range p.Moves {
+		for _, on := range m.After {
+			if o.sets[m.Name] != nil && o.sets[on] != nil && o.path(on, m.Name) == nil {
+				o.after[m.Name] = append(o.after[m.Name], Edge{On: on})
+			}
+		}
+	}
+	f := Forecast{Spans: map[Name]Span{}, Measured: r.arrived}
+	for _, row := range schedule(o, Limits{Sets: p.AtOnce}) {
+		f.Spans[row.Set.Name] = Span{row.Begin, row.End}
+		f.Left = max(f.Left, row.End)
+	}
+	return f
+}
+
+// rates are the measured times of an evacuation.
+type rates struct {
+	// arrived is the number of measured handoffs, and each their mean time.
+	arrived int32
+	each    time.Duration
+	// over is their time divided by the planned one; 0: it is not known.
+	over float64
+	// lead and tail are the means of the times before the first handoff and after the last one.
+	lead, tail time.Duration
+}
+
+// rates measures the sets that move and those that have moved.
+func (p Progress) rates() (r rates) {
+	var took, planned, leads, tails time.Duration
+	var led, tailed, timed int32
+	for _, m := range p.Moves {
+		if m.HandsOver {
+			leads, led = leads+m.Lead, led+1
+		}
+		if m.Stage == Ended && m.Listed > 0 {
+			tails, tailed = tails+m.Tail, tailed+1
+		}
+		took, r.arrived = took+m.Handing, r.arrived+m.Listed
+		if m.Planned > 0 && m.Total > 0 {
+			planned, timed = planned+m.planned()*time.Duration(m.Listed), timed+m.Listed
+		}
+	}
+	if r.arrived > 0 {
+		r.each = took / time.Duration(r.arrived)
+	}
+	if planned > 0 && timed == r.arrived {
+		r.over = float64(took) / float64(planned)
+	}
+	if led > 0 {
+		r.lead = leads / time.Duration(led)
+	}
+	if tailed > 0 {
+		r.tail = tails / time.Duration(tailed)
+	}
+	return r
+}
+
+// planned returns the planned time of one handoff.
+func (m Move) planned() time.Duration { return m.Planned / time.Duration(max(1, m.Total)) }
+
+// handoff returns the expected time of a handoff of a set. Its own handoffs count as much as those of all together count
+// for one.
+func (r rates) handoff(m Move) time.Duration {
+	expected := r.each
+	switch {
+	case r.arrived == 0:
+		return m.planned()
+	case r.over > 0 && m.Planned > 0:
+		expected = time.Duration(r.over * float64(m.planned()))
+	}
+	return (m.Handing + expected) / time.Duration(m.Listed+1)
+}
+
+// rest returns the expected time until a set has moved. A step that takes longer than expected may end at any time.
+func (r rates) rest(m Move) time.Duration {
+	left := max(0, m.Total-m.Arrived)
+	rest := r.tail
+	if left > 0 {
+		rest += time.Duration(left) * r.handoff(m)
+	}
+	switch {
+	case m.Stage == Waits:
+		return r.lead + rest
+	case !m.HandsOver:
+		return rest + max(0, r.lead-m.Since)
+	case left > 0:
+		return rest - min(m.Since, r.handoff(m))
+	default:
+		return max(0, rest-m.Since)
+	}
+}
+
+// firstBegun orders the sets that are under way before the others.
+func firstBegun(a, b *Set) int {
+	switch {
+	case a.Begun == b.Begun:
+		return 0
+	case a.Begun:
+		return -1
+	default:
+		return 1
+	}
+}
