@@ -66,7 +66,7 @@ func never(verb plan.Verb) harness.Report {
 // apps/v1.
 func TestStorageOfOurKind(t *testing.T) {
 	t.Parallel()
-	d := disksOfOne(t)
+	d := disksOfOne(t, true)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	if err := fixture.RunSlices(ctx, d.clusters[0].RESTConfig()); err != nil {
