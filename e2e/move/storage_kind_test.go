@@ -185,7 +185,7 @@ func (v *storage) owned(apiVersion, kind string, uid types.UID) {
 // migration pauses it, and resumes it when its user confirms that its own field has the new storage.
 func TestStorageUnderOperators(t *testing.T) {
 	t.Parallel()
-	d := disksOfOne(t)
+	d := disksOfOne(t, true)
 	if err := define(definitionOf("rabbitmq.com", "v1beta1", "rabbitmqclusters", "RabbitmqCluster"))(d.clusters[0]); err != nil {
 		t.Fatal(err)
 	}
