@@ -137,7 +137,7 @@ func (v *move) expectClaims(class string, size resource.Quantity) {
 }
 
 // set returns the set as apps/v1, whichever kind it is of.
-func (v *storage) set() *appsv1.StatefulSet {
+func (v *move) set() *appsv1.StatefulSet {
 	v.T.Helper()
 	c, object := v.kindClient(v.Here(), cmp.Or(v.Migration.Spec.Source.APIVersion, native))
 	v.Must(c.Get(v.Ctx, client.ObjectKeyFromObject(object), object))

@@ -90,7 +90,7 @@ func TestForecast(t *testing.T) {
 				draw := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same worlds each time
 				const sets, atOnce = 80, 8
 				courses, arrivals := world(draw, sets, atOnce, over), []time.Duration{}
-				real := run(courses, atOnce)
+				lasted := run(courses, atOnce)
 				for _, c := range courses {
 					arrivals = append(arrivals, c.arrivals...)
 				}
@@ -101,8 +101,8 @@ func TestForecast(t *testing.T) {
 					p.Moves = append(p.Moves, c.at(now))
 				}
 				f := p.Of()
-				if off := float64(now+f.Left)/float64(real) - 1; math.Abs(off) > 0.1 || f.Measured == 0 {
-					t.Errorf("at %s, the end is expected at %s, and is at %s: %.0f %% off", now, now+f.Left, real, 100*off)
+				if off := float64(now+f.Left)/float64(lasted) - 1; math.Abs(off) > 0.1 || f.Measured == 0 {
+					t.Errorf("at %s, the end is expected at %s, and is at %s: %.0f %% off", now, now+f.Left, lasted, 100*off)
 				}
 			})
 		}

@@ -165,15 +165,11 @@ func (v *view) state(name string) api.EvacuatedState {
 // derive returns the state of a Migration, and why it does not continue.
 func (v *view) derive(name string) (api.EvacuatedState, string) {
 	m, found := v.Migrations[name]
-	switch {
+	switch missing := v.missing(name); {
 	case !found && v.Moved[name]:
 		return api.EvacuatedMoved, ""
-	case !found:
-		return api.EvacuatedMissing, "there is no such Migration in this namespace"
-	case m.Label != "" && m.Label != v.Name:
-		return api.EvacuatedMissing, fmt.Sprintf("the Migration is of Evacuation %s: remove it from spec.migrations of one of the two", m.Label)
-	case m.Label == "":
-		return api.EvacuatedMissing, fmt.Sprintf("the Migration lacks the label %s=%s, by which its author lets the Evacuation begin it", api.EvacuationLabelKey, v.Name)
+	case missing != "":
+		return api.EvacuatedMissing, missing
 	case m.Completed == api.ReasonMoved:
 		return api.EvacuatedMoved, ""
 	case m.Completed == api.ReasonRolledBack && m.runs() && !m.Fixed: // a mode Run begins it again
@@ -194,6 +190,19 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedPaused, "paused by the Evacuation"
 	}
 	return v.waits(name)
+}
+
+// missing returns why a listed Migration is none that the Evacuation may begin; empty if it is one.
+func (v *view) missing(name string) string {
+	switch m, found := v.Migrations[name]; {
+	case !found:
+		return "there is no such Migration in this namespace"
+	case m.Label == "":
+		return fmt.Sprintf("the Migration lacks the label %s=%s, by which its author lets the Evacuation begin it", api.EvacuationLabelKey, v.Name)
+	case m.Label != v.Name:
+		return fmt.Sprintf("the Migration is of Evacuation %s: remove it from spec.migrations of one of the two", m.Label)
+	}
+	return ""
 }
 
 // returns reports whether a Migration that was rolled back moves again at its turn: the Evacuation has rolled it back, and

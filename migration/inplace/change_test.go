@@ -103,8 +103,7 @@ func growing(t *testing.T) *world {
 	return w
 }
 
-// TestTrapsOfGrowth: what the driver refuses or does not do stops the migration with a reason, and pods are only restarted
-// within the budget.
+// TestTrapsOfGrowth: what the driver refuses or does not do stops the migration with a reason.
 func TestTrapsOfGrowth(t *testing.T) {
 	for name, play := range map[string]func(t *testing.T){
 		"the driver gives no such size": func(t *testing.T) {
@@ -149,6 +148,14 @@ func TestTrapsOfGrowth(t *testing.T) {
 			}
 			w.finish()
 		},
+	} {
+		t.Run(name, play)
+	}
+}
+
+// TestTrapsOfRestarts: a pod whose file system waits for its node is only restarted within the budget.
+func TestTrapsOfRestarts(t *testing.T) {
+	for name, play := range map[string]func(t *testing.T){
 		"the budget lets no pod be restarted": func(t *testing.T) {
 			w := growing(t)
 			w.healthy = replicas

@@ -229,6 +229,12 @@ func TestTrapsOfOthers(t *testing.T) {
 				w.fail("it has not returned to its old volume: %+v", got)
 			}
 		},
+	})
+}
+
+// TestTrapsOfClaims: an ordinal starts on no other volume than that which was reserved for it.
+func TestTrapsOfClaims(t *testing.T) {
+	playAll(t, map[string]func(w *world){
 		"a claim is created late, for a volume of an earlier handoff": func(w *world) {
 			w.until("the claim is released", func() bool { return w.sealed() && w.claims["data-web-2"] == nil })
 			if !w.createClaim(Action{Verb: CreateClaim, Name: "data-web-2", Template: "data", Volume: "pv-data-web-2"}) {

@@ -82,7 +82,7 @@ func (w *world) needs(c *worldClaim, set Manifest) drift.Need {
 	return drift.Nothing
 }
 
-// returns returns the work by which a claim returns: a first volume keeps its size.
+// returns is the work by which a claim gets the former template: a first volume keeps its size.
 func (w *world) returns(c *worldClaim) drift.Need {
 	to := slices.IndexFunc(w.former.Templates, func(t Template) bool { return t.Name == c.template.Name })
 	gold := w.former.Templates[to].Attributes

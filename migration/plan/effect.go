@@ -176,6 +176,14 @@ func (e Effect) String() string {
 		return e.hookString(on)
 	case PauseWriter, ReleaseWriter, UnmarkWriter:
 		return e.writerString(on)
+	case DeleteClaim, DeleteVolume, DeleteBudget, DeletePodService, DeleteExport, DeletePodExport:
+		return e.deletionString(on)
+	}
+	return string(e.Verb) + " " + e.Name + on
+}
+
+func (e Effect) deletionString(on string) string {
+	switch e.Verb {
 	case DeleteClaim:
 		return "delete claim " + e.Name + on
 	case DeleteVolume:
@@ -184,10 +192,9 @@ func (e Effect) String() string {
 		return "delete PodDisruptionBudget " + e.Name + on
 	case DeletePodService:
 		return "delete Service " + e.Name + on
-	case DeleteExport, DeletePodExport:
+	default:
 		return "withdraw the export of Service " + e.Name + on
 	}
-	return string(e.Verb) + " " + e.Name + on
 }
 
 // inPlaceString describes the writes of a migration in place, which has one side.

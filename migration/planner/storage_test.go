@@ -251,7 +251,7 @@ func TestStorageStandsBy(t *testing.T) {
 // TestStorageReads: while an ordinal is down, a step that relies on its own objects waits for no exact list. Its eviction, the
 // release of its volume, a return to its old volume, and what ends its handoff do.
 func TestStorageReads(t *testing.T) {
-	deleted := func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+	deleted := func(_ *inplace.Handoff, v *plan.OrdinalVolume) {
 		v.Source.Claim.Terminating, v.Source.Claim.Held = true, true
 	}
 	turned := func(h *inplace.Handoff, v *plan.OrdinalVolume) { h.Turned = true; deleted(h, v) }

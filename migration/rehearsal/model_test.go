@@ -254,6 +254,7 @@ func (c *clusters) do(w Write) {
 		t.retains = kind == KindContent
 	case Loosen:
 		c.at(kind, name).retains = false
+	case Update:
 	case Delete:
 		c.at(kind, name).terminating = true
 	}

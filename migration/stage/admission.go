@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// StageRole is the ClusterRole that a rehearsal binds in its namespace, and MayBind the one that allows that.
+	// StageRole is the ClusterRole that a rehearsal binds in its namespace.
 	StageRole = "sliceshift-rehearser-stage"
-	MayBind   = "sliceshift-rehearser-destination"
+	// MayBind is the ClusterRole that allows that.
+	MayBind = "sliceshift-rehearser-destination"
 	// bindingName is the name of that RoleBinding.
 	bindingName = "rehearsal"
 )

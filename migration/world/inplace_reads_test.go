@@ -191,9 +191,9 @@ func TestLeftInPlace(t *testing.T) {
 	s, _ := observeInPlace(t, at, m)
 	var got []string
 	for _, left := range s.Storage.Left {
-		got = append(got, left.Volume.Name+" of "+left.Claim.Name+", twin "+left.Twin)
+		got = append(got, left.Volume.Name+" of "+left.Claim.Name+", beside "+left.Twin)
 	}
-	if diff := cmp.Diff([]string{"old of data-web-1, twin ", "older of data-web-1, twin twin"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"old of data-web-1, beside ", "older of data-web-1, beside twin"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -71,6 +71,14 @@ func (s *Screen) read(ctx context.Context) (r course, err error) {
 	return r, err
 }
 
+// draw returns a function that shows a course in a part of the terminal.
+func (s *Screen) draw(area *terminal.Area) func(course) error {
+	return func(r course) error {
+		area.Draw(nil, s.lines(r, mostLive, s.Width()-1))
+		return nil
+	}
+}
+
 // Watch shows each change until nothing is left to do: on a terminal in place, elsewhere one line or document for each.
 func (s *Screen) Watch(ctx context.Context) error {
 	r, err := s.read(ctx)
@@ -79,11 +87,7 @@ func (s *Screen) Watch(ctx context.Context) error {
 	}
 	show := s.change()
 	if s.Format == "table" && s.Terminal() {
-		area := &terminal.Area{Out: printable.Behind(s.Out)}
-		show = func(r course) error {
-			area.Draw(nil, s.lines(r, mostLive, s.Width()-1))
-			return nil
-		}
+		show = s.draw(&terminal.Area{Out: printable.Behind(s.Out)})
 	}
 	ended := command.Poll(ctx, s.Clock, refreshEvery, math.MaxInt64, func() bool {
 		if err = show(r); err != nil || r.settled {
@@ -149,7 +153,7 @@ func (s *Screen) lines(r course, most, width int) []string {
 	shown := r.shown(most)
 	lines = append(append(lines, ""), s.gantt(r, shown, width)...)
 	if more := len(r.Migrations) - len(shown); more > 0 {
-		lines = append(lines, fmt.Sprintf("%s more: without -w all are shown", view.Count(more, "StatefulSet")))
+		lines = append(lines, view.Count(more, "StatefulSet")+" more: without -w all are shown")
 	}
 	for _, m := range shown {
 		if m.stage() == evacuate.Stuck && m.Message != "" {

@@ -44,9 +44,9 @@ func TestPlanned(t *testing.T) {
 	at := func(minutes int) time.Time { return begin.Add(time.Duration(minutes) * time.Minute) }
 	v := layout(Chart{Begin: begin, End: at(60), Lanes: []Lane{{Planned: &Span{From: at(0), To: at(30)}, Spans: []Span{{From: at(30), To: at(60), Place: AtDestination}}}}})
 	r := v.Rows[0]
-	plan, real := r.Planned, r.Bars[0]
-	if plan.Y+plan.Height > real.Y || real.Y+real.Height > r.Y+r.Height+1e-9 || plan.X+plan.Width > real.X+1e-9 || !v.Plans {
-		t.Errorf("planned %+v, real %+v, row %+v", *plan, real, r)
+	plan, actual := r.Planned, r.Bars[0]
+	if plan.Y+plan.Height > actual.Y || actual.Y+actual.Height > r.Y+r.Height+1e-9 || plan.X+plan.Width > actual.X+1e-9 || !v.Plans {
+		t.Errorf("planned %+v, real %+v, row %+v", *plan, actual, r)
 	}
 	if v := layout(Chart{Begin: begin, End: at(60), Lanes: []Lane{{Spans: []Span{{From: at(0), To: at(60), Place: AtSource}}}}}); v.Plans || v.Rows[0].Bars[0].Height != v.Rows[0].Height {
 		t.Errorf("without a plan: %+v", v.Rows[0])
