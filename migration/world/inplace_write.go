@@ -30,8 +30,11 @@ func (e *Executor) writeInPlace(ctx context.Context, at endpoint.Endpoint, effec
 		return patch(ctx, at, at.NewSet(named(at, effect)), effect, annotations(api.PokeAnnotationKey, effect.Poke))
 	case plan.ChangeClaim:
 		return patch(ctx, at, &corev1.PersistentVolumeClaim{ObjectMeta: named(at, effect)}, effect, requested(effect.Request))
-	case plan.HoldClaim, plan.FreeClaim:
+	case plan.HoldClaim:
 		return e.holdClaim(ctx, at, effect)
+	case plan.FreeClaim:
+		_, err := e.holdClaim(ctx, at, effect)
+		return nil, err // the claim ends with its last finalizer, so that no cache ever shows this write
 	case plan.EvictPod:
 		return nil, evict(ctx, at, effect)
 	default:

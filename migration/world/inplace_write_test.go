@@ -26,7 +26,8 @@ func inPlaceAt(c client.Client) *Executor {
 	return &Executor{Pair: &endpoint.Pair{Source: endpoint.Endpoint{Side: plan.SourceSide, Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion, Live: c}}}
 }
 
-// TestHoldClaim: the migration's finalizer is added and removed, and no other one. A claim that has changed is not written.
+// TestHoldClaim: the migration's finalizer is added and removed, and no other one. A claim that has changed is not written. No
+// cache is to show a claim that ends with its finalizer.
 func TestHoldClaim(t *testing.T) {
 	const theirs = "kubernetes.io/pvc-protection"
 	for name, tc := range map[string]struct {
@@ -52,8 +53,12 @@ func TestHoldClaim(t *testing.T) {
 			if tc.version != "" {
 				effect.ResourceVersion = tc.version
 			}
-			if _, err := inPlaceAt(c).Do(t.Context(), effect); apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
+			awaited, err := inPlaceAt(c).Do(t.Context(), effect)
+			if apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
 				t.Fatal(err)
+			}
+			if (awaited != nil) != (tc.verb == plan.HoldClaim) {
+				t.Errorf("the caches are to show %v", awaited)
 			}
 			if err := c.Get(t.Context(), key, claim); err != nil || !slices.Equal(claim.Finalizers, tc.want) {
 				t.Errorf("got %v, %v, want %v", claim.Finalizers, err, tc.want)
