@@ -219,7 +219,7 @@ func lapsed(ref volumes.Ref, v Volume) volumes.Ref {
 func (f flight) reserve(h Handed, s Slot) *Decision {
 	v := f.chosen(s)
 	switch {
-	case f.untouched(h, s), s.Claim.Found && !f.former(h), v.reservedFor(s.Ref):
+	case f.untouched(h, s), s.Claim.Found && !f.former(h), v.reservedFor(s.Ref), takenOver(h, s, v):
 		return nil
 	case !v.Found:
 		return stalls(volumes.ReasonVolumeLost, fmt.Sprintf("the volume for claim %s does not exist", s.Ref.Name), "restore the PersistentVolume object")
@@ -229,6 +229,12 @@ func (f flight) reserve(h Handed, s Slot) *Decision {
 		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until volume %s is not Available", v.Name)}, Wait: time.Second}
 	}
 	return onVolume(Reserve, v, volumes.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name})
+}
+
+// takenOver reports whether the next claim is bound to the volume. That claim can be created after the claims were read, and
+// before the volumes were.
+func takenOver(h Handed, s Slot, v Volume) bool {
+	return v.Ref.Names(s.Ref) && v.Ref.UID != "" && v.Ref.UID != h.Claim
 }
 
 // untouched reports whether a claim was not deleted before its ordinal was turned back. It keeps its volume.
@@ -283,7 +289,18 @@ func (f flight) start() *Decision {
 	case !pod.Ready || pod.Terminating:
 		return waits(api.ReasonPodNotReady, fmt.Sprintf("waiting until the pod of ordinal %d is Ready", f.Ordinal))
 	}
+	if decision := f.each(f.kept); decision != nil {
+		return decision
+	}
 	return f.finish()
+}
+
+// kept waits until a new claim and its volume name each other. Only then is another volume parked.
+func (f flight) kept(h Handed, s Slot) *Decision {
+	if f.former(h) || s.Claim.Bound {
+		return nil
+	}
+	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until claim %s and volume %s name each other", s.Ref.Name, f.chosen(s).Name)}, Wait: time.Second}
 }
 
 // waitsForClaim reports whether the name of a claim is free: its controller has not created it yet.
