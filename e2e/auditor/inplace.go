@@ -91,7 +91,7 @@ func (a *Auditor) noteWriter(s *side, pod *corev1.Pod, exists bool) {
 // noteClaim records a claim of a side's namespace. The caller holds the lock.
 func (s *state) noteClaim(side judge.SideIndex, claim judge.ClaimState, exists bool) {
 	if claim.Key == nil {
-		if s.inPlace != nil && claim.VolumeName != "" {
+		if s.inPlace != nil && side == judge.Source && claim.VolumeName != "" {
 			s.inPlace.volumeOf[claim.Name] = claim.VolumeName
 		}
 		return
