@@ -91,7 +91,7 @@ func (a *Auditor) noteWriter(s *side, pod *corev1.Pod, exists bool) {
 // noteClaim records a claim of a side's namespace. The caller holds the lock.
 func (s *state) noteClaim(side judge.SideIndex, claim judge.ClaimState, exists bool) {
 	if claim.Key == nil {
-		if s.inPlace != nil && claim.VolumeName != "" {
+		if s.inPlace != nil && side == judge.Source && claim.VolumeName != "" {
 			s.inPlace.volumeOf[claim.Name] = claim.VolumeName
 		}
 		return
@@ -255,7 +255,7 @@ func (a *Auditor) judgeWriters(st *state) {
 		a.ledger.checked(I1)
 		for _, other := range st.inPlace.writers {
 			for _, volume := range pod.Shared(*other) {
-				a.ledger.violated(I1, ordinal, fmt.Sprintf("pods %s (uid %s) and %s (uid %s) in %s had volume %s mounted at the same time", pod.Name, pod.UID, other.Name, other.UID, from.Name, volume))
+				a.ledger.violated(I1, ordinal, fmt.Sprintf("pods %s and %s in %s had volume %s mounted at the same time", pod, other, from.Name, volume))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -202,7 +203,7 @@ func (r *chaosRun) resume() error {
 			return err
 		}
 		if st := m.Status.Storage; st != nil && st.Back != "" {
-			return fmt.Errorf("the pause is not observed")
+			return errors.New("the pause is not observed")
 		}
 		return nil
 	})

@@ -204,7 +204,7 @@ func lapsed(ref volumes.Ref, v Volume) volumes.Ref {
 func (f flight) reserve(h Handed, s Slot) *Decision {
 	v := f.chosen(s)
 	switch {
-	case f.untouched(h, s), s.Claim.Found && !f.former(h), v.reservedFor(s.Ref):
+	case f.untouched(h, s), s.Claim.Found && !f.former(h), v.reservedFor(s.Ref), takenOver(h, s, v):
 		return nil
 	case !v.Found:
 		return stalls(volumes.ReasonVolumeLost, fmt.Sprintf("the volume for claim %s does not exist", s.Ref.Name), "restore the PersistentVolume object")
@@ -214,6 +214,12 @@ func (f flight) reserve(h Handed, s Slot) *Decision {
 		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until volume %s is not Available", v.Name)}, Wait: time.Second}
 	}
 	return onVolume(Reserve, v, volumes.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name})
+}
+
+// takenOver reports whether the next claim is bound to the volume. That claim can be created after the claims were read, and
+// before the volumes were.
+func takenOver(h Handed, s Slot, v Volume) bool {
+	return v.Ref.Names(s.Ref) && v.Ref.UID != "" && v.Ref.UID != h.Claim
 }
 
 // untouched reports whether a claim was not deleted before its ordinal was turned back. It keeps its volume.

@@ -418,6 +418,9 @@ func (w *world) writeVolume(v *worldVolume, a Action) bool {
 			w.fail("volume %s is reserved while a pod of the filler can write to it", v.name)
 		}
 		w.lasts(v)
+		if c := w.claims[v.ref.Name]; c != nil && c.uid == v.ref.UID && c.volume == v.name && !c.terminating {
+			w.fail("volume %s is taken from claim %s, which is bound to it (I2)", v.name, v.ref.Name)
+		}
 		v.ref = volumes.Ref{Name: a.Ref.Name, UID: a.Ref.UID}
 	default:
 		w.fail("%s is no write to a volume", a.Verb)

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,6 +22,11 @@ type Writer struct {
 	// Claims are the claims that it may write, and Volumes their volumes.
 	Claims, Volumes []string
 	Born, Died      uint64
+}
+
+// String describes the pod and the revisions of its life.
+func (w *Writer) String() string {
+	return fmt.Sprintf("%s (uid %s, revisions %d to %d)", w.Name, w.UID, w.Born, w.Died)
 }
 
 // Shared returns the volumes that both pods had mounted at one instant.
