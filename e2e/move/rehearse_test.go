@@ -129,7 +129,7 @@ func (v *move) flush() {
 func TestRehearse(t *testing.T) {
 	d := startSnapshots(t)
 	d.enforces.Store(true)
-	v := newMove(t, harness.Usual(2), d.app(2))
+	v := newMove(t, harness.Usual(2), d.app(2), bySnapshot(diskDriver))
 	data := v.write("before", v.mounted(v.Here(), d.sites[0]))
 	v.flush()
 	disks, before := len(v.diskIDs(d)), v.sourceState()

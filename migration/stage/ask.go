@@ -60,7 +60,8 @@ func (s *Stage) Prepare(ctx context.Context, r rehearsal.Record, ask rehearsal.A
 	if err != nil {
 		return nil, err
 	}
-	ask.Clones, s.ask = clones, ask
+	ask.Clones = clones
+	s.ask = ask
 	s.prepareGates()
 	return append(findings, found...), nil
 }

@@ -11,6 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +20,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/rehearsal"
 	"github.com/sliceshift/sliceshift/migration/relay"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -100,6 +102,35 @@ func TestCopyWrites(t *testing.T) {
 	}
 	if verdict := ahead(); verdict.Waits == "" {
 		t.Errorf("%+v, and the receiver has no key yet", verdict)
+	}
+}
+
+// TestPrepareClones: every volume of the StatefulSet gets a clone before its pods start.
+func TestPrepareClones(t *testing.T) {
+	set, from := web(), claim()
+	set.Spec.Replicas, set.Spec.VolumeClaimTemplates = new(int32(1)), []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: from.Spec}}
+	from.UID = "claim"
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-0"}, Spec: corev1.PersistentVolumeSpec{
+		ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: "data-web-0", UID: "claim"},
+	}}
+	allows := clustertest.Hooks{Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+		if review, is := o.(*authorizationv1.SelfSubjectAccessReview); is {
+			review.Status.Allowed = true
+			return nil
+		}
+		return c.Create(ctx, o, options...)
+	}}
+	there := endpointtest.Serving(allows, nil, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}})
+	s, asked := copies(endpointtest.Serving(clustertest.Hooks{}, nil, set, from, volume), there)
+	s.ask = rehearsal.Ask{}
+	s.Copies, s.Forbid, s.Word = true, []string{"10.0.0.1:443"}, &rehearsal.Word{Safe: true}
+	findings, err := s.Prepare(t.Context(), record(), rehearsal.Ask{Within: time.Minute})
+	if err != nil || len(findings) > 0 {
+		t.Fatalf("%+v, %v", findings, err)
+	}
+	asked.StorageClass = "slow"
+	if diff := cmp.Diff([]rehearsal.ClonePlan{asked}, s.ask.Clones); diff != "" || s.ask.Within != time.Minute || s.ask.Replicas != 1 {
+		t.Errorf("%+v: %s", s.ask, diff)
 	}
 }
 
