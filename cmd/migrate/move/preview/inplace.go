@@ -174,7 +174,7 @@ func stepsInPlace(d outlook.Plan) []string {
 		add("recreate StatefulSet " + d.StatefulSet + " once with the new claim templates: its pods keep running, and keep their revision")
 	}
 	if d.Updated {
-		add("write the new claim templates into StatefulSet " + d.StatefulSet + ": its pods and claims stay as they are")
+		add("write the new claim templates into StatefulSet " + d.StatefulSet + ": its pods keep running, and its claims stay")
 	}
 	by := d.Summary.ClaimsByWork
 	if by[outlook.Expand]+by[outlook.Modify] > 0 {
