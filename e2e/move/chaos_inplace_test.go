@@ -33,9 +33,8 @@ func ofStandard(v *harness.Move) {
 	}
 }
 
-// replacedInPlace draws the change of a chaos run in place. Some sets have a second claim template, which does not change, and
-// some would delete the claims of ordinals that are scaled down. A volume of the same size fits the former claim templates,
-// too, so that another writer may restore them at any time.
+// replacedInPlace draws the change of a chaos run in place. Some sets have a second claim template, which does not change. A volume
+// of the same size fits the former claim templates, too, so that another writer may restore them at any time.
 func replacedInPlace(random *rand.Rand) harness.Setting {
 	return func(v *harness.Move) {
 		const mostReplaced = 3
@@ -50,9 +49,6 @@ func replacedInPlace(random *rand.Rand) harness.Setting {
 		byCopy(v)
 		ofStandard(v)
 		harness.InPlace(size)(v)
-		if random.IntN(2) == 0 {
-			deletesWhenScaled(v)
-		}
 	}
 }
 

@@ -36,7 +36,6 @@ func TestStorageTraps(t *testing.T) {
 	}{
 		"nothing happens":     {during: func(*move, *fixture.Mover) []harness.Report { return nil }},
 		"the lowest first":    {harness.WithSpec(lowestFirst), func(*move, *fixture.Mover) []harness.Report { return nil }},
-		"whenScaled Delete":   {deletesWhenScaled, func(*move, *fixture.Mover) []harness.Report { return nil }},
 		"one of two is asked": {func(v *harness.Move) { v.App.Claims = []string{"data", "log"} }, func(*move, *fixture.Mover) []harness.Report { return nil }},
 		"another pod uses the claim": {during: func(v *move, _ *fixture.Mover) []harness.Report {
 			v.usedByAnother("data-web-1")
@@ -77,17 +76,6 @@ func TestStorageTraps(t *testing.T) {
 			finished()
 			v.auditReplaced()
 		})
-	}
-}
-
-// deletesWhenScaled lets a set delete the claims of ordinals that are scaled down.
-func deletesWhenScaled(v *harness.Move) {
-	adapt := v.App.Adapt
-	v.App.Adapt = func(set *appsv1.StatefulSet) {
-		adapt(set)
-		set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-			WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
-		}
 	}
 }
 
