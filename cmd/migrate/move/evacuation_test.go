@@ -1,7 +1,7 @@
 package move
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 )
 
@@ -52,7 +53,7 @@ func TestEvacuationVerbs(t *testing.T) {
 		"its state, stalled":      {api.EvacuationRun, api.EvacuationStalled, []string{"status", "evacuation/all"}, 3, "shop/web", "Evacuation shop/all is stalled", api.EvacuationRun},
 		"the state of no such":    {api.EvacuationRun, api.EvacuationRunning, []string{"status", "evacuation/other"}, 1, "", "no Evacuation shop/other in cluster east", api.EvacuationRun},
 		"watched to its end":      {api.EvacuationRollback, api.EvacuationRolledBack, []string{"status", "evacuation/all", "-w"}, 0, "RolledBack: 1/2 StatefulSets, 4/4 ordinals\n", "", api.EvacuationRollback},
-		"watched for some time":   {api.EvacuationRun, api.EvacuationRunning, []string{"status", "evacuation/all", "-w", "--timeout", "1ms"}, 4, "Running: 1/2 StatefulSets", "not completed after 1ms", api.EvacuationRun},
+		"watched for some time":   {api.EvacuationRun, api.EvacuationRunning, []string{"status", "evacuation/all", "-w", "--timeout", "2s"}, 4, "Running: 1/2 StatefulSets", "not completed after 2s", api.EvacuationRun},
 		"a picture of one":        {api.EvacuationRun, api.EvacuationRunning, []string{"report", "web", "-o", "svg"}, 2, "", "-o svg is for evacuation/NAME", api.EvacuationRun},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,10 +75,12 @@ func TestPauseOfAHeldOne(t *testing.T) {
 	m.ResourceVersion = ""
 	east := apitest.Serve(t, servedToMove(api.GroupVersion), m)
 	c := newConsole("pause", "web", "-n", "shop", "--kubeconfig", east.Kubeconfig(t), "--context", "east")
-	if c.Run(t); !strings.Contains(c.Stdout.String(), "migration shop/web paused") {
-		t.Errorf("%s%s", c.Stdout, c.Stderr)
-	}
-	if err := east.Store.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil || len(m.Annotations) != 1 || m.Annotations["mine"] != "x" {
-		t.Errorf("annotations %v, %v", m.Annotations, err)
+	c.Begin(t) // it waits for a manager to notice the pause
+	commandtest.Await(t, func() bool {
+		err := east.Store.Get(t.Context(), client.ObjectKeyFromObject(m), m)
+		return err == nil && len(m.Annotations) == 1 && m.Annotations["mine"] == "x"
+	}, func() string { return fmt.Sprintf("annotations %v", m.Annotations) })
+	if m.Spec.Mode != api.ModePause {
+		t.Errorf("mode %q", m.Spec.Mode)
 	}
 }
