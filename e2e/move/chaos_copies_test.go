@@ -27,7 +27,9 @@ type chaosWay struct {
 
 // chaosWays take turns from seed to seed.
 var chaosWays = []chaosWay{
-	{name: "rebind"}, {name: "copy, proven later", copies: &api.CopySpec{Verify: api.CopyVerifyLater, Prefetch: 1}}, {name: "copy", copies: &api.CopySpec{}},
+	{name: "rebind"},
+	{name: "copy, proven later", copies: &api.CopySpec{Verify: api.CopyVerifyLater, Prefetch: 1}},
+	{name: "copy", copies: &api.CopySpec{}},
 	{name: "in place", copies: &api.CopySpec{}, inPlace: true},
 }
 

@@ -65,6 +65,9 @@ func (p *planner) ask(slot Slot) *Decision {
 	if !slot.Claim.Bound || slot.Claim.Terminating {
 		return p.replaceable(slot)
 	}
+	if held := p.permitted(); held != nil {
+		return held
+	}
 	decision := onClaim(ChangeClaim, slot)
 	decision.Action.Request = p.request(slot)
 	return decision

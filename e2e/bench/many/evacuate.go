@@ -115,7 +115,7 @@ func (r *evacuationRun) measure(ctx context.Context, moves []move) (err error) {
 	if r.seen, err = r.stage.observe(ctx, moves); err != nil {
 		return err
 	}
-	f := &r.evacuator.figures
+	f := &r.figures
 	f.Sets, f.Ordinals = r.sets, r.ordinals
 	begin := time.Now()
 	var plan struct{ Summary struct{ Seconds float64 } }
@@ -165,7 +165,7 @@ func (r *evacuationRun) forecast(ctx context.Context, ordinals int) error {
 	if now.Started == nil || now.LeftSeconds == nil {
 		return fmt.Errorf("after a tenth, there is no forecast: %+v", now)
 	}
-	f := &r.evacuator.figures
+	f := &r.figures
 	f.ForecastAfter = now.Time.Sub(*now.Started).Seconds()
 	f.ForecastSeconds = f.ForecastAfter + *now.LeftSeconds
 	r.Say("after %.0f s, %d of %d ordinals have arrived: the forecast is %.0f s", f.ForecastAfter, now.ArrivedOrdinals, ordinals, f.ForecastSeconds)
@@ -218,7 +218,7 @@ func (r *evacuationRun) cpu() (u used, err error) {
 
 // end takes the figures at the end, and writes the picture.
 func (r *evacuationRun) end(ctx context.Context) error {
-	f := &r.evacuator.figures
+	f := &r.figures
 	now, err := r.course(ctx)
 	if err != nil {
 		return err

@@ -44,10 +44,10 @@ type evacuationFigures struct {
 }
 
 // take fills in the figures that derive from the real time.
-func (f *evacuationFigures) take(real float64) {
-	f.RealSeconds = real
-	f.PerSecond = float64(f.Arrived) / real
-	f.ForecastOff = 100 * (f.ForecastSeconds/real - 1)
+func (f *evacuationFigures) take(lasted float64) {
+	f.RealSeconds = lasted
+	f.PerSecond = float64(f.Arrived) / lasted
+	f.ForecastOff = 100 * (f.ForecastSeconds/lasted - 1)
 	if f.AlonePerSecond > 0 {
 		f.TimesAlone = f.PerSecond / f.AlonePerSecond
 	}
