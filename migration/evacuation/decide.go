@@ -178,6 +178,11 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedBack, "completed as " + m.Completed
 	case m.Completed != "":
 		return v.waits(name)
+	case m.Mode == api.ModePause && m.Held && !m.Begun: // a stall of the time before its pause holds nothing
+		if v.Spec.Mode != api.EvacuationRun {
+			return api.EvacuatedPaused, "paused by the Evacuation"
+		}
+		return v.waits(name)
 	case m.Stalled != "":
 		return api.EvacuatedStalled, m.Stalled
 	case m.Mode == api.ModeRollback || m.Mode == api.ModeRecover:
@@ -186,10 +191,9 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedMoving, ""
 	case !m.Held:
 		return api.EvacuatedPaused, "paused by a user"
-	case m.Begun || v.Spec.Mode != api.EvacuationRun:
+	default:
 		return api.EvacuatedPaused, "paused by the Evacuation"
 	}
-	return v.waits(name)
 }
 
 // missing returns why a listed Migration is none that the Evacuation may begin; empty if it is one.

@@ -92,7 +92,8 @@ func TestDecide(t *testing.T) {
 		"back, and paused":                       {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": back}, "none [db Back]"},
 		"a user pauses what it has rolled back":  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Held, m.Returned, m.Begun = false, true, true })}, "none [db Paused]"},
 		"a user resumes what it has rolled back": {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Held, m.Returned, m.Mode, m.Begun = false, true, api.ModeRun, true })}, "db Run false [db Moving]"},
-		"one that stalled before it was paused":  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Stalled = "X: y" })}, "db Run false [db Stalled]"},
+		"one that stalled before it was paused":  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Stalled = "X: y" })}, "db Run false [db Waiting]"},
+		"it holds one that stalled before":       {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Stalled = "X: y" })}, "none [db Paused]"},
 		"recovering is left alone":               {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRecover, true, false })}, "none [db RollingBack]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +122,7 @@ func said(d Decision) string {
 
 // TestMessages: each state that does not continue has a message that fits into the status.
 func TestMessages(t *testing.T) {
-	long := of(func(m *Migration) { m.Stalled = strings.Repeat("ä", 600) })
+	long := of(func(m *Migration) { m.Mode, m.Held, m.Stalled = api.ModeRun, false, strings.Repeat("ä", 600) })
 	d := Decide(Snapshot{Name: "all", Spec: api.EvacuationSpec{Migrations: entries("a", "b:a", "c", "d:e", "e:d")}, Migrations: map[string]Migration{"a": long, "b": held(), "d": held(), "e": held()}})
 	for i, want := range []string{"ä…", "it comes after a, which is Stalled", "there is no such Migration in this namespace", "it comes after e, which is Held", "it comes after d, which comes after it: correct spec.migrations[].after"} {
 		if got := d.States[i].Message; !strings.HasSuffix(got, want) || printable.Encoded(got) > mostMessage {

@@ -110,11 +110,13 @@ func (s *statusOf) conditions(generation int64) {
 	}
 }
 
-// first names the first Migration that does not continue, and why.
+// first names the first Migration that does not continue, and why: a stalled one before those that wait for it.
 func (s *statusOf) first() string {
-	for _, each := range s.Migrations {
-		if each.Message != "" {
-			return fmt.Sprintf("Migration %s is %s: %s", each.Name, each.State, each.Message)
+	for _, state := range []api.EvacuatedState{api.EvacuatedStalled, api.EvacuatedMissing, api.EvacuatedBack, api.EvacuatedPaused, api.EvacuatedHeld} {
+		for _, each := range s.Migrations {
+			if each.State == state {
+				return fmt.Sprintf("Migration %s is %s: %s", each.Name, each.State, each.Message)
+			}
 		}
 	}
 	return "status.migrations lists their states"
