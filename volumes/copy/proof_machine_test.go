@@ -72,7 +72,12 @@ func (w *proofs) Decide(t volumestest.Failer) *volumestest.Late {
 
 // arrives ends the handoff, and begins the proof.
 func (w *proofs) arrives(t volumestest.Failer) {
-	if (Copy{}).Ahead(w.Pair(), volumes.Withdrawn).Done() {
+	withdrawn := (Copy{}).Ahead(w.Pair(), volumes.Withdrawn)
+	if withdrawn.Action != nil {
+		w.Arrive(t, w.Write(*withdrawn.Action))
+		return
+	}
+	if withdrawn.Done() {
 		owed := w.Record
 		if write := w.Drop(t); write != nil {
 			w.Arrive(t, *write)
