@@ -149,8 +149,10 @@ func (p *Pod) Available(now time.Time, minReady time.Duration) bool {
 	return p.Owned && p.serves(now, minReady)
 }
 
+// serves reports whether the pod has been Ready for that long. Without minReadySeconds no clock counts (kubernetes
+// podutil.IsPodAvailable).
 func (p *Pod) serves(now time.Time, minReady time.Duration) bool {
-	return p.Ready && !p.Terminating && !now.Before(p.ReadySince.Add(minReady))
+	return p.Ready && !p.Terminating && (minReady == 0 || !now.Before(p.ReadySince.Add(minReady)))
 }
 
 // ClaimName returns the name that the StatefulSet controller gives a claim (kubernetes stateful_set_utils.go,
