@@ -21,7 +21,7 @@ func TestAvailable(t *testing.T) {
 		"of nobody":                  {Pod{Ready: true, ReadySince: now}, 0, false},
 		"not for long":               {Pod{Owned: true, Ready: true, ReadySince: now.Add(-time.Second)}, time.Minute, false},
 		"for long":                   {Pod{Owned: true, Ready: true, ReadySince: now.Add(-time.Minute)}, time.Minute, true},
-		"for long by a clock behind": {Pod{Owned: true, Ready: true, ReadySince: now.Add(time.Minute)}, time.Minute, false},
+		"for long by a clock ahead": {Pod{Owned: true, Ready: true, ReadySince: now.Add(time.Minute)}, time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.pod.Available(now, tc.minReady); got != tc.want {

@@ -108,10 +108,8 @@ func (t *Trial) Run(ctx context.Context) (Result, error) {
 	if err := errors.Join(err, t.stopClients(ctx), t.Ended(ctx), RunPod(ctx, t.Pair.West, t.client("final", "final"), corev1.PodSucceeded)); err != nil {
 		return Result{}, err
 	}
-	if watching != nil {
-		r.Audit = watching.Finish(ctx)
-		fmt.Println(r.Audit)
-	}
+	r.Audit = watching.Finish(ctx)
+	fmt.Println(r.Audit)
 	if err := t.judge(&r); err != nil {
 		return Result{}, err
 	}
@@ -146,13 +144,10 @@ func (t *Trial) deploy(ctx context.Context) error {
 // audit starts an audit of the move. Where a driver creates the volumes, each side has its own, and the auditor does not
 // judge their content: the writers must check it.
 func (t *Trial) audit(ctx context.Context) (*auditor.Auditor, error) {
-	if t.InPlace {
-		return nil, nil //nolint:nilnil // FIXME
-	}
 	side := func(c *kind.Cluster) auditor.Side {
 		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: t.Members.Namespace, Set: t.Members.Name}
 	}
-	o := auditor.Options{Source: side(t.Pair.East), Destination: side(t.Pair.West), Budget: 1}
+	o := auditor.Options{Source: side(t.Pair.East), Destination: side(t.Pair.West), Budget: 1, InPlace: t.InPlace}
 	if t.Members.Class != "" {
 		o.OwnVolumes = []string{template}
 	}
