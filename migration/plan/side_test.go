@@ -14,13 +14,13 @@ func TestAvailable(t *testing.T) {
 		minReady time.Duration
 		want     bool
 	}{
-		"Ready":                      {Pod{Owned: true, Ready: true, ReadySince: now}, 0, true},
-		"Ready by a clock ahead":     {Pod{Owned: true, Ready: true, ReadySince: now.Add(time.Minute)}, 0, true},
-		"not Ready":                  {Pod{Owned: true, ReadySince: now}, 0, false},
-		"terminating":                {Pod{Owned: true, Ready: true, Terminating: true, ReadySince: now}, 0, false},
-		"of nobody":                  {Pod{Ready: true, ReadySince: now}, 0, false},
-		"not for long":               {Pod{Owned: true, Ready: true, ReadySince: now.Add(-time.Second)}, time.Minute, false},
-		"for long":                   {Pod{Owned: true, Ready: true, ReadySince: now.Add(-time.Minute)}, time.Minute, true},
+		"Ready":                     {Pod{Owned: true, Ready: true, ReadySince: now}, 0, true},
+		"Ready by a clock ahead":    {Pod{Owned: true, Ready: true, ReadySince: now.Add(time.Minute)}, 0, true},
+		"not Ready":                 {Pod{Owned: true, ReadySince: now}, 0, false},
+		"terminating":               {Pod{Owned: true, Ready: true, Terminating: true, ReadySince: now}, 0, false},
+		"of nobody":                 {Pod{Ready: true, ReadySince: now}, 0, false},
+		"not for long":              {Pod{Owned: true, Ready: true, ReadySince: now.Add(-time.Second)}, time.Minute, false},
+		"for long":                  {Pod{Owned: true, Ready: true, ReadySince: now.Add(-time.Minute)}, time.Minute, true},
 		"for long by a clock ahead": {Pod{Owned: true, Ready: true, ReadySince: now.Add(time.Minute)}, time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
