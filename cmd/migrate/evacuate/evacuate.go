@@ -83,7 +83,7 @@ const examples = `  # Everything, to another cluster of the same kubeconfig
   migrate evacuate -A --context east --to-context west --handoffs 4 --handoffs-per-node 1
 
   # Let the manager of east run it; the Secret has the kubeconfig of west
-  migrate evacuate -n shop,bank --context east --to-context west --create all --create-in moves --destination-secret west --service-account mover
+  migrate evacuate -n shop,bank --context east --to-context west --create all --create-in shop --destination-secret west --service-account mover
 
   # For other people, and for a program
   migrate evacuate -A --context east --to-context west -o html >evacuation.html
