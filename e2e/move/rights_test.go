@@ -61,9 +61,9 @@ var unasked = map[string]bool{
 	"nodes get": true,
 }
 
-// unnamed lists rights of movers for objects that no claim names here (package preflight,
-// TestY15AttributesOfNewVolumes).
-var unnamed = map[string]bool{"volumeattributesclasses.storage.k8s.io get": true}
+// unnamed lists rights of movers for objects that no claim names here (package preflight, TestY15AttributesOfNewVolumes), and
+// for the classes of storage in place (package world, readClasses).
+var unnamed = map[string]bool{"volumeattributesclasses.storage.k8s.io get": true, "storageclasses.storage.k8s.io get": true}
 
 // comparedHere lists the roles whose rules TestRights compares with the requests; comparedElsewhere names the
 // tests for the other roles. TestRolesReach compares the powers of each role.
