@@ -192,7 +192,7 @@ func (f flight) whereRestarting() Place {
 // restarting evicts the pod, waits until the next one is Ready, and until the file systems have grown.
 func (f flight) restarting() *Decision {
 	if f.due() {
-		return f.evict()
+		return first(f.paused, f.present, f.evict)
 	}
 	switch pod := f.ordinal.Pod; {
 	case pod.Terminating:
@@ -208,12 +208,4 @@ func (f flight) restarting() *Decision {
 		}
 	}
 	return f.forget()
-}
-
-// evict asks for the eviction of a pod that runs.
-func (f flight) evict() *Decision {
-	if held := cmp.Or(f.paused(), f.present(), f.gate(f.Ordinal), f.evictions()); held != nil {
-		return held
-	}
-	return act(Action{Verb: Evict, Name: fmt.Sprintf("%s-%d", f.Set.Name, f.Ordinal), UID: f.ordinal.Pod.UID})
 }

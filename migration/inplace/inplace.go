@@ -1,10 +1,9 @@
 // Package inplace decides how the volumes of a running StatefulSet are changed under its own name, one ordinal at a time.
 //
 // The claims follow the claim templates. The set is recreated once with other templates, while its pods run; a set of a kind
-// whose templates can change is updated instead. From then on an ordinal whose claims are not as the templates is behind.
-// What the driver can change, a size or a class of attributes, its claims ask for, and the driver does while the pod runs;
-// see changed. An ordinal whose claims need new volumes is then
-// taken through these steps:
+// whose templates can change is updated instead. An ordinal whose claims differ from the templates is then behind. A size or
+// a class of attributes that the driver can change is written to the claim, and the driver changes the volume while the pod
+// runs (change.go). An ordinal whose claims need new volumes is taken through these steps:
 //
 //	warm      the filler copies the volumes into incoming claims, while the ordinal runs
 //	secure    the old volumes get the policy Retain, which is read back

@@ -65,12 +65,17 @@ func (f flight) stopped() *Decision {
 	case pod.Found && pod.Terminating:
 		return waits(api.ReasonPodTerminating, fmt.Sprintf("waiting until the pod of ordinal %d has ended", f.Ordinal))
 	case pod.Found:
-		if held := cmp.Or(f.gate(f.Ordinal), f.evictions()); held != nil {
-			return held
-		}
-		return act(Action{Verb: Evict, Name: fmt.Sprintf("%s-%d", f.Set.Name, f.Ordinal), UID: pod.UID})
+		return f.evict()
 	}
 	return f.each(f.unmounted)()
+}
+
+// evict asks for the eviction of the pod, unless a gate or its PodDisruptionBudget holds.
+func (f flight) evict() *Decision {
+	if held := cmp.Or(f.gate(f.Ordinal), f.evictions()); held != nil {
+		return held
+	}
+	return act(Action{Verb: Evict, Name: fmt.Sprintf("%s-%d", f.Set.Name, f.Ordinal), UID: f.ordinal.Pod.UID})
 }
 
 // unmounted waits until no pod but the filler's may use the old volume. A sender of the filler that keeps it attached is

@@ -63,7 +63,7 @@ type Set struct {
 	Poked Poke
 }
 
-// Operator holds what is known about the owner of a set.
+// Operator is the owner of a set, as far as it decides about the storage.
 type Operator struct {
 	// Field is the field of its resource in which it reads the storage. It is empty if no way is known in which it accepts
 	// claim templates that another writer has changed.

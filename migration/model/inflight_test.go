@@ -154,7 +154,7 @@ func TestBlockTurnsRound(t *testing.T) {
 				for range 120 {
 					y.pass(lands)
 				}
-				// A pause keeps what is copied of ordinals that run.
+				// A pause keeps the copies of ordinals that run.
 				if !y.State.Record.Idle() && (mode == api.ModeRollback || len(y.held) > 0) {
 					t.Fatalf("%s, after write %d: %s leaves %+v in flight\n%s", c.Method, n, mode, y.State.Record.InFlight(), y.story())
 				}
