@@ -49,6 +49,7 @@ func replacedInPlace(random *rand.Rand) harness.Setting {
 		byCopy(v)
 		ofStandard(v)
 		harness.InPlace(size)(v)
+		harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.MaxInFlight = nil })(v) // in place, one ordinal changes at a time
 	}
 }
 
