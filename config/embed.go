@@ -29,7 +29,7 @@ var impersonationFiles embed.FS
 //go:embed fence/statefulset.yaml fence/scale.yaml
 var fenceFiles embed.FS
 
-//go:embed admission/authors.yaml
+//go:embed admission/authors.yaml admission/rehearsals.yaml
 var authorFiles embed.FS
 
 //go:embed admission/volumes.yaml admission/snapshots.yaml
@@ -95,8 +95,8 @@ func FenceObjects() ([]*unstructured.Unstructured, error) {
 	return read(fenceFiles, "fence/*.yaml")
 }
 
-// AuthorObjects returns the admission policy, with its binding, that stops users from using through a Migration what
-// they may not use directly. The caller may change them.
+// AuthorObjects returns the admission policies, with their bindings, that stop users from using through a Migration or the
+// role of a rehearsal what they may not use directly. The caller may change them.
 func AuthorObjects() ([]*unstructured.Unstructured, error) {
 	return read(authorFiles, "admission/*.yaml")
 }

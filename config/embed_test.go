@@ -375,7 +375,7 @@ func kustomized(t *testing.T, path string) []string {
 // TestKustomization: kustomize applies every embedded file.
 func TestKustomization(t *testing.T) {
 	got := kustomized(t, "kustomization.yaml")
-	want := []string{"admission/authors.yaml"}
+	want := []string{"admission/authors.yaml", "admission/rehearsals.yaml"}
 	for _, pattern := range []string{"crd/*.yaml", "manager/*.yaml", "rbac/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {

@@ -190,10 +190,10 @@ func (b *bare) guards() {
 	b.says(b.migrate(0, "install", "--guard-volumes"), "sliceshift-snapshots created", "sliceshift-volumes created", "no mover is limited until a ConfigMap", "4 created")
 	b.says(b.migrate(0, "install"), ": nothing to do\n") // they remain
 	b.says(b.migrate(0, "install", "--guard-volumes=false"), "4 deleted")
-	b.says(b.migrate(0, "install", "--check-authors=false"), "sliceshift-authors deleted", "2 deleted")
+	b.says(b.migrate(0, "install", "--check-authors=false"), "sliceshift-authors deleted", "sliceshift-rehearsals deleted", "4 deleted")
 	b.says(b.migrate(0, "install", "--check-authors=false"), ": nothing to do\n")
 	b.says(b.migrate(0, "install", "--crds-only"), ": nothing to do\n")
-	b.says(b.migrate(0, "install", "--guard-volumes"), "the author of a Migration must now be allowed to impersonate", "6 created")
+	b.says(b.migrate(0, "install", "--guard-volumes"), "the author of a Migration must now be allowed to impersonate", "8 created")
 }
 
 // moves runs the manager with a token of the installed account and moves an application. During the move,
@@ -245,11 +245,11 @@ func (b *bare) uninstalls() {
 		b.t.Errorf("left are %v", left)
 	}
 	b.says(b.migrate(0, "uninstall"), "migrations.migration.sliceshift.io stays: its deletion deletes every Migration of migration.sliceshift.io in the cluster",
-		"statefulsets.apps.sliceshift.io stays: its deletion deletes every StatefulSet of apps.sliceshift.io", "migrate uninstall --crds\n", ": 2 left\n")
+		"statefulsets.apps.sliceshift.io stays: its deletion deletes every StatefulSet of apps.sliceshift.io", "evacuations.migration.sliceshift.io stays", "migrate uninstall --crds\n", ": 3 left\n")
 	if err := b.client.List(b.t.Context(), &api.MigrationList{}); err != nil {
 		b.t.Errorf("the definitions went, too: %v", err)
 	}
-	b.says(b.migrate(0, "uninstall", "--crds"), "2 deleted")
+	b.says(b.migrate(0, "uninstall", "--crds"), "3 deleted")
 	b.says(b.migrate(0, "uninstall", "--crds"), "nothing to do")
 }
 

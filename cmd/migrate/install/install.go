@@ -46,15 +46,16 @@ one manager.
 Run again, it updates everything and prints what it has changed. It does not overwrite
 changes of others, unless --force-conflicts is set.
 
-It can install three admission policies. They need Kubernetes 1.30.
+It can install three groups of admission policies. They need Kubernetes 1.30.
   --check-authors  the author of a Migration must be allowed to impersonate its
-                   ServiceAccount and to get its Secrets; on, unless it is set to false
-                   or with --crds-only
+                   ServiceAccount and to get its Secrets, and the role of a rehearsal is
+                   bound in its namespaces only; on, unless it is set to false or with
+                   --crds-only
   --fence          only a migration scales what the migration holds: not kubectl
                    scale, an autoscaler or a GitOps tool
   --guard-volumes  movers that ConfigMaps name write only the PersistentVolumes and
                    VolumeSnapshotContents that the ConfigMaps allow: docs/security.md
-Set to false, a flag removes its policy; without the flag the last two do not change. A
+Set to false, a flag removes its policies; without the flag the last two do not change. A
 cluster that a manager reaches from outside gets them with --crds-only.
 
 The manager may do only what moves need as the ServiceAccount that a Migration names, if
@@ -91,7 +92,7 @@ func newInstallOf(o *installOptions) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed"+ofBuild()+")")
 	flags.BoolVar(&o.crdsOnly, "crds-only", false, "only the resource definitions")
-	flags.BoolVar(&o.authors, authorsFlag, true, "reject a Migration whose author may not use its ServiceAccount and Secrets; false: remove the policy")
+	flags.BoolVar(&o.authors, authorsFlag, true, "reject a Migration whose author may not use its ServiceAccount and Secrets, and bindings of the role of a rehearsal outside of it; false: remove the policies")
 	flags.BoolVar(&o.fence, fenceFlag, false, "let only a migration scale what the migration holds; false: remove the policy")
 	flags.BoolVar(&o.volumes, volumesFlag, false, "limit the volumes of movers that ConfigMaps name; false: remove the policy")
 	flags.Var(o.impersonation, impersonationFlag, "rights of the manager as an impersonated account: those that moves need (constrained, Kubernetes 1.36), or all of the account (legacy); auto: constrained if the cluster supports it; --print: legacy")

@@ -42,7 +42,7 @@ func (o *installOptions) policies(p *parts) []policy {
 	return []policy{
 		{
 			objects: p.authors, want: o.wish(authorsFlag, o.authors, !o.crdsOnly), asked: o.asked[authorsFlag],
-			means: "the author of a Migration must now be allowed to impersonate its ServiceAccount and to get its Secrets; --check-authors=false removes the policy",
+			means: "the author of a Migration must now be allowed to impersonate its ServiceAccount and to get its Secrets; --check-authors=false removes the policies",
 		},
 		{objects: p.fence, want: o.wish(fenceFlag, o.fence, false), asked: o.asked[fenceFlag]},
 		{
