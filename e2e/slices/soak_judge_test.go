@@ -130,6 +130,7 @@ func (j *judge) wrote(now time.Time, err error) {
 	if last := len(j.specs) - 1; err != nil {
 		j.specs = j.specs[:last]
 	} else {
+		j.pace.took(now, j.specs[last].at)
 		j.specs[last].at = now
 	}
 }

@@ -14,12 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pace measures how late a watch shows a write. On a busy machine, the controller acts on old state for longer, which
-// is no fault of the controller.
+// pace measures how late a watch shows a write, and how long an edit takes. On a busy machine, the controller acts on old
+// state for longer, which is no fault of the controller.
 type pace struct {
 	mu sync.Mutex
-	// late are the delays of the last writes, and when they were seen.
+	// late are the delays of the last writes and edits, and when they ended.
 	late []lateness
+	// shown is when a write was last seen.
+	shown time.Time
 }
 
 type lateness struct{ at, written time.Time }
@@ -37,6 +39,19 @@ const (
 func (p *pace) saw(now, written time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.shown = now
+	p.add(now, written)
+}
+
+// took records an edit that the API server has accepted now. A pass of the controller that decided before it may take as
+// long.
+func (p *pace) took(now, begun time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.add(now, begun)
+}
+
+func (p *pace) add(now, written time.Time) {
 	p.late = append(p.late, lateness{at: now, written: written})
 	for len(p.late) > 1 && now.Sub(p.late[0].at) > paceOf {
 		p.late = p.late[1:]
@@ -52,8 +67,8 @@ func (p *pace) worst(now time.Time) (delay time.Duration) {
 			delay = max(delay, l.at.Sub(l.written))
 		}
 	}
-	if last := len(p.late) - 1; last >= 0 {
-		delay = max(delay, now.Sub(p.late[last].at)-2*paceEvery)
+	if !p.shown.IsZero() {
+		delay = max(delay, now.Sub(p.shown)-2*paceEvery)
 	}
 	return delay
 }
@@ -76,7 +91,7 @@ func (p *pace) keep(ctx context.Context, namespace string) error {
 	})
 }
 
-// TestPace: a delay counts for a while, and so does the absence of events.
+// TestPace: a delay counts for a while, as does the time of an edit, and the absence of events.
 func TestPace(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
@@ -95,5 +110,12 @@ func TestPace(t *testing.T) {
 	p.saw(at(15), at(15))
 	if got := p.worst(at(15)); got != 0 {
 		t.Errorf("what was late long ago: %s", got)
+	}
+	p.took(at(20), at(16))
+	if got := p.worst(at(20)); got != 4*time.Second {
+		t.Errorf("an edit took 4 s: %s", got)
+	}
+	if got := p.worst(at(29)); got != 13*time.Second {
+		t.Errorf("an edit is no sign of the watch: %s", got)
 	}
 }
