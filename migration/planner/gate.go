@@ -70,10 +70,13 @@ func RegisterGate(gate Gate) {
 type gatePlanner struct{ *View }
 
 // gate returns the reason that an ordinal must not be stopped now.
-func (p gatePlanner) gate(k int32) *plan.Hold {
+func (p gatePlanner) gate(k int32) *plan.Hold { return p.gateBut(k, "") }
+
+// gateBut returns the reason that an ordinal must not be stopped now, without the gate of that name.
+func (p gatePlanner) gateBut(k int32, but string) *plan.Hold {
 	free := p.takesBackDown(k)
 	for _, gate := range gates {
-		if gate.Costs && free || gate.Sides && p.Storage != nil {
+		if gate.Name == but || gate.Costs && free || gate.Sides && p.Storage != nil {
 			continue
 		}
 		if hold := gate.Blocks(p.View, k); hold != nil {

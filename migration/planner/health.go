@@ -113,12 +113,7 @@ func (p healthPlanner) drives() bool {
 
 // othersLetStop reports whether an ordinal waits only for the health gates before its stop.
 func (p healthPlanner) othersLetStop(k int32) bool {
-	if gatePlanner(p).takesBackDown(k) {
-		return false
-	}
-	return !slices.ContainsFunc(gates, func(gate Gate) bool {
-		return gate.Name != healthBeforeStop && gate.Blocks(p.View, k) != nil
-	})
+	return !gatePlanner(p).takesBackDown(k) && gatePlanner(p).gateBut(k, healthBeforeStop) == nil
 }
 
 // othersPass reports whether all gates at the point that hold, and run no Job, have passed.

@@ -7,6 +7,7 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // runsJob returns a gate that runs a Job before a stop, and at the end.
@@ -96,5 +97,36 @@ func TestJobHolds(t *testing.T) {
 		if hold == nil || hold.Reason != api.ReasonGatePending || hold.Stalled != tc.stalled || !strings.Contains(hold.Message, "because") {
 			t.Errorf("%s: %+v", name, hold)
 		}
+	}
+}
+
+// TestJobsInPlace: the gates about another side do not keep a Job from running in place, as they do not hold the stop. On
+// the way back, the parked volume is the taker's: a rollback waited for ever for the first answer of a Job that did not run.
+func TestJobsInPlace(t *testing.T) {
+	for name, change := range map[string]func(*plan.Snapshot){
+		"forward": func(*plan.Snapshot) {},
+		"back":    func(s *plan.Snapshot) { rollback(s); s.Record.Fence.Direction = api.Back },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := inPlaceSnapshot(2)
+			change(&s)
+			for i := range s.Volumes {
+				attached := []volumes.Attachment{{Name: "csi", Node: "n"}}
+				s.Volumes[i].Source.Volume.Attachments, s.Volumes[i].Destination.Volume.Attachments = attached, attached
+			}
+			gate := runsJob("drain")
+			gate.OnRollback = api.GateRollbackHold
+			s.Gates = []plan.Health{{Gate: gate}}
+			s = AsSlices(s)
+			view := viewOf(s)
+			k, _ := view.next()
+			hold := gatePlanner{view}.gate(k)
+			if hold == nil || hold.Reason != api.ReasonGatePending {
+				t.Fatalf("it waits for %+v", hold)
+			}
+			if got := Replies(s); len(got) != 1 || got[0].Ordinal != k {
+				t.Errorf("open are %+v, and ordinal %d waits for the first answer", got, k)
+			}
+		})
 	}
 }
