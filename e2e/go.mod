@@ -12,6 +12,7 @@ require (
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/prometheus/procfs v0.21.1
 	go.opentelemetry.io/proto/otlp v1.10.0
 	golang.org/x/sync v0.23.0
 	golang.org/x/sys v0.49.0
@@ -116,7 +117,6 @@ require (
 	github.com/pelletier/go-toml/v2 v2.2.4 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
-	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/sagikazarmark/locafero v0.11.0 // indirect
 	github.com/sliceshift/sliceshift v0.0.0
 	github.com/sliceshift/sliceshift/e2e/steady v0.0.0

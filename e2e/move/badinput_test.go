@@ -93,6 +93,7 @@ func TestRefused(t *testing.T) {
 		}, api.ReasonForeignBudget, "has the name of the PodDisruptionBudget to create"},
 		"a budget of nothing":  {fixture.App{Replicas: 1, MaxUnavailable: harness.IntOrString("0")}, harness.AcrossClusters, nil, api.ReasonBudgetZero, "PodDisruptionBudget"},
 		"d above the budget":   {harness.Usual(3), harness.AcrossClusters, func(v *move) { v.Migration.Spec.MaxUnavailable = harness.IntOrString("2") }, api.ReasonBudgetExceeded, "maxUnavailable"},
+		"more at once than d":  {harness.Usual(3), harness.AcrossClusters, func(v *move) { v.Migration.Spec.Handoff.MaxInFlight = harness.IntOrString("2") }, api.ReasonInFlightExceeds, "only 1 replicas may be unavailable"},
 		"secret missing":       {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.Migration.Spec.Destination.KubeConfigSecretRef.Name = "none" }, api.ReasonKubeConfigMissing, "none"},
 		"kubeconfig malformed": {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.useKubeconfig([]byte("not: [a kubeconfig")) }, api.ReasonKubeConfigRefused, "Secret"},
 		"kubeconfig runs a program": {harness.Usual(1), harness.AcrossClusters, func(v *move) {
@@ -337,6 +338,9 @@ func TestUnknownFields(t *testing.T) {
 		"unknown conflicts":     {`{"source":{"name":"web"},"destination":{"namespace":"b"},"dependencies":{"mode":"Copy","onConflict":"Merge"}}`, "spec.dependencies.onConflict"},
 		"a budget of 0":         {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":0}`, "maxUnavailable"},
 		"a budget of 0%":        {`{"source":{"name":"web"},"destination":{"namespace":"b"},"maxUnavailable":"0%"}`, "maxUnavailable"},
+		"none at once":          {`{"source":{"name":"web"},"destination":{"namespace":"b"},"handoff":{"maxInFlight":0}}`, "a number from 1 to 16"},
+		"17 at once":            {`{"source":{"name":"web"},"destination":{"namespace":"b"},"handoff":{"maxInFlight":17}}`, "a number from 1 to 16"},
+		"0% at once":            {`{"source":{"name":"web"},"destination":{"namespace":"b"},"handoff":{"maxInFlight":"0%"}}`, "a number from 1 to 16"},
 		"no source":             {`{"destination":{"namespace":"b"}}`, "source"},
 		"a negative deadline":   {`{"source":{"name":"web"},"destination":{"namespace":"b"},"handoff":{"progressDeadlineSeconds":-1}}`, "progressDeadlineSeconds"},
 	} {

@@ -70,9 +70,12 @@ func Near(record plan.Record) Reads {
 
 // NeedsAll reports whether a decision on the volumes of one ordinal may differ once all volumes are read. A disk
 // that another ordinal has lost prevents the next stop (I3), and nothing is recorded or reported as a stall before
-// that was checked. An ordinal that is down is started nevertheless.
+// that was checked. An ordinal that is down is started nevertheless. An ordinal that waits for the step of a neighbor in
+// flight is not: that step was decided on all volumes, and so is the next one after it.
 func NeedsAll(s plan.Snapshot, d plan.Decision) bool {
 	switch {
+	case OnlyHolds(d) && len(s.Record.Further) > 0 && forNeighbor(*d.Hold):
+		return false
 	case d.Record != nil || d.Done != "" || s.Record.Handoff == nil || s.Side(Giver(s)).Set.Has(s.Record.Handoff.Ordinal):
 		return true
 	case d.Effect != nil:
@@ -80,6 +83,12 @@ func NeedsAll(s plan.Snapshot, d plan.Decision) bool {
 	default:
 		return d.Hold == nil || d.Hold.Stalled || d.Hold.Reason == api.ReasonMoving
 	}
+}
+
+// forNeighbor reports whether a hold ends with a step of another ordinal in flight, or once its controller has observed
+// that step.
+func forNeighbor(hold plan.Hold) bool {
+	return !hold.Stalled && (hold.Reason == api.ReasonNeighborFirst || hold.Reason == api.ReasonControllerBehind)
 }
 
 // For returns the live reads that are needed before a decision is carried out.

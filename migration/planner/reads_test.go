@@ -209,11 +209,20 @@ func TestNear(t *testing.T) {
 	for _, s := range []*plan.Snapshot{&running, &down} {
 		s.Record = plan.Record{Baseline: &api.Baseline{Replicas: 4}, Handoff: &api.Handoff{Ordinal: 3}}
 	}
+	block := running
+	block.Record.Further = []api.Handoff{{Ordinal: 2}}
+	waits := func(reason string) plan.Decision { return plan.Decision{Hold: &plan.Hold{Reason: reason}} }
 	for name, tc := range map[string]struct {
 		s        plan.Snapshot
 		decision plan.Decision
 		want     bool
 	}{
+		"a neighbor's turn":   {block, waits(api.ReasonNeighborFirst), false},
+		"a neighbor's stop":   {block, waits(api.ReasonControllerBehind), false},
+		"its controller":      {running, waits(api.ReasonControllerBehind), true},
+		"another's failure":   {block, waits(api.ReasonReplicaUnavailable), true},
+		"a neighbor's stall":  {block, *plan.Stalled(api.ReasonControllerBehind, "", ""), true},
+		"its end in a block":  {block, plan.Decision{Record: &plan.Record{}, Hold: &plan.Hold{Reason: api.ReasonNeighborFirst}}, true},
 		"a record":            {down, plan.Decision{Record: &plan.Record{}}, true},
 		"the end":             {down, plan.Decision{Done: api.ReasonMoved}, true},
 		"a stop":              {running, plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown}}, true},

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -56,18 +57,18 @@ type ahead struct {
 	// gate holds lists of both sides, started when the ordinal's volumes were secured, for its stop in the next pass.
 	// If that pass does something else, the lists are too old for a later one.
 	gate map[plan.SideName]*listing
-	// left is a list of the side that the ordinal's volumes were detached from, started right after that, for its
-	// start.
-	left    *listing
-	ordinal int32
+	// left holds, by ordinal, a list of the side that the ordinal's volumes were detached from, started right after that,
+	// for its start. It stays valid while others of the ordinals in flight are stopped, moved and started.
+	left map[int32]*listing
 }
 
-// before discards, before a write, the list that the write would outdate: the write may allow pods to use the volumes
-// again on that side, or detaches another volume there.
+// before discards, before a write, the lists that the write would outdate: the write may allow pods to use the volumes
+// again on that side, or detaches another volume there. A write for another ordinal does neither.
 func (a *ahead) before(effect plan.Effect, sameCluster bool) {
-	if a.left != nil && (effect.Side == a.left.found.endpoint.Side || effect.TakesAway(sameCluster)) {
-		a.left = nil
-	}
+	maps.DeleteFunc(a.left, func(ordinal int32, l *listing) bool {
+		concerns := !effect.OfOrdinal() || effect.Ordinal == ordinal
+		return concerns && (effect.Side == l.found.endpoint.Side || effect.TakesAway(sameCluster))
+	})
 }
 
 // LookAhead starts the reads that are needed next, after a write, and caches the result of the write.
@@ -82,7 +83,12 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 		if effect.Gives() { // the volume is detached from the other side than the one written
 			of = e.At(effect.Side.Other())
 		}
-		e.ahead.left, e.ahead.ordinal = listAhead(ctx, of), effect.Ordinal
+		if e.ahead.left == nil {
+			e.ahead.left = map[int32]*listing{}
+		}
+		e.ahead.left[effect.Ordinal] = listAhead(ctx, of)
+	case effect.Starts():
+		delete(e.ahead.left, effect.Ordinal)
 	}
 }
 
@@ -111,10 +117,13 @@ func (a *ahead) gateOf(ctx context.Context, of endpoint.Endpoint) *listing {
 
 // leftOf returns the list for the start of an ordinal; nil if there is none of that side.
 func (a *ahead) leftOf(side plan.SideName, sc planner.Reads) *listing {
-	if a.left == nil || sc.Left != side || a.left.found.endpoint.Side != side || *sc.Ordinal != a.ordinal {
+	if sc.Ordinal == nil || sc.Left != side {
 		return nil
 	}
-	return a.left
+	if l := a.left[*sc.Ordinal]; l != nil && l.found.endpoint.Side == side {
+		return l
+	}
+	return nil
 }
 
 // shows reports whether the list proves that, when no pod could start to use the ordinal's claims any more, the

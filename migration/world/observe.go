@@ -95,9 +95,9 @@ type Observer struct {
 	// LetsIn checks whether an ordinal would run at a side; a nil finding means that it would. An error means that
 	// the side did not answer.
 	LetsIn func(context.Context, Arriving) (*plan.Finding, error)
-	// arrived is the last answer of LetsIn, and refusals holds the reason why the last arriving ordinal has no pod.
+	// arrived is the last answer of LetsIn, and refusals holds by name the missing pods of arriving ordinals.
 	arrived  arrived
-	refusals refusals
+	refusals map[string]refusal
 	// ahead holds the lists of pods in progress.
 	ahead ahead
 	// copies caches the dependencies that were read.

@@ -25,11 +25,11 @@ const (
 	failedCreate, failedCreatePod = "FailedCreate", "FailedCreatePod"
 )
 
-// refusals caches the last reason for a pod that is not created.
-type refusals struct {
-	pod  string
-	at   time.Time
-	said string
+// refusal is the reason for a pod that is not created. since is when the pod was first missed, and at when the reason was
+// looked up.
+type refusal struct {
+	since, at time.Time
+	said      string
 }
 
 // refused returns the controller's message why the arriving ordinal has no pod; empty if it has one, or the reason is
@@ -41,7 +41,14 @@ func (e *Observer) refused(ctx context.Context, s plan.Snapshot, to *observed) s
 	if handoff == nil || to.set == nil || side.Lost || !side.Set.Has(handoff.Ordinal) {
 		return ""
 	}
-	if _, found := side.Pod(handoff.Ordinal); found || s.Now.Sub(handoff.StepTime.Time) < refusedAfter {
+	pod := plan.PodName(to.set.Name, handoff.Ordinal)
+	if _, found := side.Pod(handoff.Ordinal); found {
+		delete(e.refusals, pod)
+		return ""
+	}
+	// The time of the step does not suffice for several in flight: it may be that of their begin.
+	known := e.missed(pod, s.Now)
+	if s.Now.Sub(handoff.StepTime.Time) < refusedAfter || len(s.Record.Further) > 0 && s.Now.Sub(known.since) < refusedAfter {
 		return ""
 	}
 	for _, c := range to.set.Status.Conditions {
@@ -49,11 +56,24 @@ func (e *Observer) refused(ctx context.Context, s plan.Snapshot, to *observed) s
 			return c.Message
 		}
 	}
-	pod := plan.PodName(to.set.Name, handoff.Ordinal)
-	if e.refusals.pod != pod || e.Clock.Since(e.refusals.at) >= refusedFor {
-		e.refusals = refusals{pod: pod, at: e.Clock.Now(), said: failedCreateOf(ctx, to.endpoint, pod, to.endpoint.Theirs(handoff.StepTime.Add(-refusedSkew)))}
+	if known.at.IsZero() || e.Clock.Since(known.at) >= refusedFor {
+		known.at, known.said = e.Clock.Now(), failedCreateOf(ctx, to.endpoint, pod, to.endpoint.Theirs(handoff.StepTime.Add(-refusedSkew)))
+		e.refusals[pod] = known
 	}
-	return e.refusals.said
+	return known.said
+}
+
+// missed returns what is known about a missing pod, and remembers since when it is missing.
+func (e *Observer) missed(pod string, now time.Time) refusal {
+	known, is := e.refusals[pod]
+	if !is {
+		if e.refusals == nil {
+			e.refusals = map[string]refusal{}
+		}
+		known.since = now
+		e.refusals[pod] = known
+	}
+	return known
 }
 
 // failedCreateOf returns the message of the newest event, not older than since, about a pod that could not be

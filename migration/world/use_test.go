@@ -167,6 +167,10 @@ func TestListedAhead(t *testing.T) {
 	point.Side, point.Ordinal = plan.DestinationSide, 2
 	back := carries(volumes.Point)
 	back.Side, back.Ordinal = plan.SourceSide, 2
+	next := func(e plan.Effect) plan.Effect {
+		e.Ordinal = 1
+		return e
+	}
 	for name, tc := range map[string]struct {
 		pod     *corev1.Pod
 		fails   bool
@@ -181,6 +185,11 @@ func TestListedAhead(t *testing.T) {
 		"another ordinal":             {pod: uses("other"), ordinal: 1},
 		"given back since":            {pod: uses("other"), ordinal: 2, then: []plan.Effect{point, back}},
 		"one more was taken, unheard": {pod: uses("other"), ordinal: 2, then: []plan.Effect{park}},
+		"a neighbor was stopped and taken": {pod: uses("other"), ordinal: 2, then: []plan.Effect{
+			{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 1}, next(park), next(point), {Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 1},
+		}, want: true},
+		"a neighbor was given back": {pod: uses("other"), ordinal: 2, then: []plan.Effect{next(back)}, want: true},
+		"another process drove it":  {pod: uses("other"), ordinal: 2, then: []plan.Effect{{Verb: plan.WriteFence, Side: plan.SourceSide}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -200,6 +209,10 @@ func TestListedAhead(t *testing.T) {
 			}
 			if e.ahead.leftOf(plan.DestinationSide, sc) != nil {
 				t.Error("it is taken for a list of the other side")
+			}
+			e.LookAhead(ctx, plan.Effect{Verb: plan.ScaleUp, Side: plan.DestinationSide, Ordinal: 2})
+			if len(e.ahead.left) > 0 {
+				t.Error("it is kept after the start")
 			}
 		})
 	}

@@ -5,7 +5,8 @@
 //
 // The pods take a set time to stop and to become Ready. Without that, a handoff lasts as long as its requests do, and
 // these are not sent at once. The time is measured as by make bench: from the decision to move the first ordinal until the
-// last one is available at the destination.
+// last one is available at the destination. The processor time of the mover and of both control planes is measured over the
+// whole Migration.
 package inflight
 
 import (
@@ -105,7 +106,17 @@ func (b *bench) move(ctx context.Context, name string, atOnce int, trace *measur
 	}
 	b.Say("moving them, %d at once", atOnce)
 	command := measure.Command{Source: b.east.RESTConfig(), Destination: b.west.RESTConfig(), InFlight: int32(atOnce), Trace: trace}
+	before, err := usedBy(b.east, b.west)
+	if err != nil {
+		return run{}, err
+	}
+	begin := time.Now()
 	taken, sent, err := command.Move(ctx, app)
+	if err != nil {
+		return run{}, err
+	}
+	after, err := usedBy(b.east, b.west)
+	took := time.Since(begin)
 	if err != nil {
 		return run{}, err
 	}
@@ -116,6 +127,7 @@ func (b *bench) move(ctx context.Context, name string, atOnce int, trace *measur
 		return run{}, err
 	}
 	r := runOf(atOnce, taken, sent)
+	r.Processors = after.shares(before, took)
 	b.Say("%d at once: %.1f s, %.1f writes and %.1f reads a handoff", atOnce, r.Seconds, r.WritesPerHandoff, r.ReadsPerHandoff)
 	return r, nil
 }

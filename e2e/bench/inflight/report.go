@@ -21,6 +21,8 @@ type run struct {
 	RefusedPerHandoff float64 `json:"refused_writes_per_handoff"`
 	ReadsPerHandoff   float64 `json:"reads_per_handoff"`
 	DryRunsPerHandoff float64 `json:"dry_runs_per_handoff"`
+	// Processors are the parts of all processors that were in use, by process.
+	Processors map[string]float64 `json:"processors"`
 }
 
 func runOf(inFlight int, taken measure.Timing, sent measure.Counts) run {
@@ -64,7 +66,8 @@ func (f *figures) rows() []measure.Row {
 	for _, r := range []run{f.One, f.Several} {
 		if r.InFlight > 0 {
 			rows = append(rows, measure.Shown(fmt.Sprintf("%d ordinals, %d at once", f.Replicas, r.InFlight), fmt.Sprintf("%.1f s", r.Seconds)),
-				measure.Shown("of each handoff", fmt.Sprintf("%.2f writes (%.2f refused), %.2f reads, %.2f dry runs", r.WritesPerHandoff, r.RefusedPerHandoff, r.ReadsPerHandoff, r.DryRunsPerHandoff)))
+				measure.Shown("of each handoff", fmt.Sprintf("%.2f writes (%.2f refused), %.2f reads, %.2f dry runs", r.WritesPerHandoff, r.RefusedPerHandoff, r.ReadsPerHandoff, r.DryRunsPerHandoff)),
+				measure.Shown(fmt.Sprintf("of %d processors", f.Cores), shown(r.Processors)))
 		}
 	}
 	if f.both() {
@@ -84,6 +87,7 @@ func (f *figures) page() string {
 	return fmt.Sprintf(`| at once | seconds | writes a handoff | reads a handoff |
 |---|---|---|---|
 %s%s
-%d ordinals, whose pods take %.1f s to stop and %.1f s to become Ready: %.1f times as fast.
-`, row(f.One), row(f.Several), f.Replicas, f.StopSeconds, f.ReadySeconds, f.Faster)
+%d ordinals, whose pods take %.1f s to stop and %.1f s to become Ready: %.1f times as fast. Of the machine's %d processors, %d at once
+used %s.
+`, row(f.One), row(f.Several), f.Replicas, f.StopSeconds, f.ReadySeconds, f.Faster, f.Cores, f.Several.InFlight, shown(f.Several.Processors))
 }
