@@ -25,6 +25,8 @@ type Copying struct {
 	// Incoming is the claim in which the attempt's copy is made. Outgoing is the claim from which the copy is
 	// read once the ordinal has been stopped; its volume is the giver's.
 	Incoming, Outgoing Holding
+	// Unused is true if a list has shown that no pod which may still run names the incoming claim.
+	Unused bool
 	// Receiver writes the copy. Sender reads the source once the ordinal has been stopped. Warm reads it before
 	// the stop, beside the ordinal's own pod.
 	Receiver, Sender, Warm Mover
@@ -197,6 +199,8 @@ type MoverResult struct {
 	// of a mover that has read its volume whole, with no other mover.
 	Root  string
 	Alone bool
+	// Locked is true if no other mover could write to its volume from its beginning to its end.
+	Locked bool
 	// Tally is a summary of all parts of that content, by which a part that differs is found.
 	Tally string
 	// Differs is the first path in which both sides differ; empty if no difference was found.

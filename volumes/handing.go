@@ -231,9 +231,9 @@ func (h Handing) volumeGone() *Reason {
 // the volume any more.
 func (h Handing) HandOver() Verdict {
 	in, taker := h.Incoming, h.Taker
-	switch {
-	case len(in.Volume.Attachments) > 0:
-		return Awaits("volume %s is not attached to node %s any more", in.Volume.Name, in.Volume.Attachments[0].Node)
+	switch holds := h.attachedToOthers(); {
+	case len(holds) > 0:
+		return Awaits("volume %s is not attached to node %s any more", in.Volume.Name, holds[0].Node)
 	case taker.Claim.Found && taker.Claim.Volume != in.Volume.Name:
 		return h.makeRoom()
 	case !in.Volume.ClaimRef.Names(in.Ref) && !in.Parked():

@@ -98,6 +98,18 @@ func (steps handingSteps) run(t *testing.T, begin func() Handing, step func(Hand
 
 func as(*Handing) {}
 
+// attachedBy returns a change after which the second volume is still attached to the node of the receiver that has
+// sealed it.
+func attachedBy(change func(*Handing)) func(*Handing) {
+	return func(h *Handing) {
+		h.Incoming.Volume.Attachments = []Attachment{{Name: "a", Node: "n"}}
+		h.Incoming.Volume.Modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		h.Receiver = Mover{Found: true, Attempt: 7, Node: "n", Ended: true, Result: MoverResult{Done: true, Locked: true, Root: "root"}}
+		h.Unused = true
+		change(h)
+	}
+}
+
 func unsecured(v *Volume) { v.Note = Note{} }
 
 // unkept makes the second volume one that is deleted with its claim.
@@ -283,6 +295,7 @@ func TestSecondIsTaken(t *testing.T) {
 // TestHandOver: the second volume is pointed at the ordinal's claim once nothing uses it any more. Before that,
 // the taker's former claim is deleted and its volume is kept (I3).
 func TestHandOver(t *testing.T) {
+	const attachedToN = "volume second is not attached to node n any more"
 	kept := func(change func(*Holding)) func(*Handing) {
 		return func(h *Handing) {
 			h.Taker = parked("west")
@@ -292,9 +305,25 @@ func TestHandOver(t *testing.T) {
 	}
 	ready := func(h *Handing) { h.Incoming.Volume.ClaimRef = Parked(h.Incoming.Ref) }
 	handingSteps{
-		"it is parked":               {as, "Park at the taker"},
-		"and then pointed":           {ready, "TakeOver at the taker"},
-		"attached":                   {second(func(v *Volume) { v.Attachments = []Attachment{{Name: "a", Node: "n"}} }), "volume second is not attached to node n any more"},
+		"it is parked":     {as, "Park at the taker"},
+		"and then pointed": {ready, "TakeOver at the taker"},
+		"attached":         {second(func(v *Volume) { v.Attachments = []Attachment{{Name: "a", Node: "n"}} }), "volume second is not attached to node n any more"},
+		"by its receiver":  {attachedBy(as), "Park at the taker"},
+		"by its receiver alone": {attachedBy(func(h *Handing) {
+			h.Incoming.Volume.Attachments = append(h.Incoming.Volume.Attachments, Attachment{Node: "m"})
+		}), "volume second is not attached to node m any more"},
+		"by one that runs":           {attachedBy(func(h *Handing) { h.Receiver.Ended = false }), attachedToN},
+		"by one that failed":         {attachedBy(func(h *Handing) { h.Receiver.Result.Done = false }), attachedToN},
+		"by one that is not there":   {attachedBy(func(h *Handing) { h.Receiver = Mover{} }), attachedToN},
+		"by a foreign one":           {attachedBy(func(h *Handing) { h.Receiver.Foreign = true }), attachedToN},
+		"by an earlier one":          {attachedBy(func(h *Handing) { h.Receiver.Attempt = 6 }), attachedToN},
+		"by one on no node":          {attachedBy(func(h *Handing) { h.Receiver.Node = "" }), attachedToN},
+		"by one with another root":   {attachedBy(func(h *Handing) { h.Receiver.Result.Root = "other" }), attachedToN},
+		"by one without a lock":      {attachedBy(func(h *Handing) { h.Receiver.Result.Locked = false }), attachedToN},
+		"by one beside others":       {attachedBy(func(h *Handing) { h.Unused = false }), attachedToN},
+		"for several nodes":          {attachedBy(func(h *Handing) { h.Incoming.Volume.Modes = append(h.Incoming.Volume.Modes, corev1.ReadWriteMany) }), attachedToN},
+		"for several that read":      {attachedBy(func(h *Handing) { h.Incoming.Volume.Modes = append(h.Incoming.Volume.Modes, corev1.ReadOnlyMany) }), attachedToN},
+		"for an unknown number":      {attachedBy(func(h *Handing) { h.Incoming.Volume.Modes = nil }), attachedToN},
 		"of somebody else":           {second(func(v *Volume) { v.ClaimRef.Name = "another" }), "blocked: ForeignVolume"},
 		"not secured":                {second(unsecured), "Secure at the taker"},
 		"its claim is gone":          {func(h *Handing) { unkept(h); h.Incoming.Claim = Claim{} }, "another attempt"},

@@ -78,6 +78,9 @@ func (v volume) fileSystem() string {
 	return v.tree.FileSystem
 }
 
+// locked reports whether no other writer that locks the volume was there since it was opened to write.
+func (v volume) locked() bool { return v.device != nil || v.tree.Locked }
+
 func (v volume) close() {
 	if v.device != nil {
 		_ = v.device.Close()
@@ -103,7 +106,7 @@ func (s *settings) on(to streams, write bool, result report.Result, run func(*se
 		return here.result, err
 	}
 	defer here.moved.close()
-	here.result.FileSystem = here.moved.fileSystem()
+	here.result.FileSystem, here.result.Locked = here.moved.fileSystem(), write && here.moved.locked()
 	err = run(here)
 	return here.result, err
 }

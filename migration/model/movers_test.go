@@ -128,7 +128,7 @@ func (m *machine) bindMoverClaim(i int, claim *moverClaim) bool {
 		ref.UID = claim.UID
 		y.spare = append(y.spare, spareVolume{volumes.Volume{
 			Found: true, Name: name, UID: types.UID(name), ResourceVersion: m.NewVersion(), Handle: handle,
-			Policy: corev1.PersistentVolumeReclaimDelete, Phase: corev1.VolumeBound, ClaimRef: ref,
+			Policy: corev1.PersistentVolumeReclaimDelete, Phase: corev1.VolumeBound, ClaimRef: ref, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		}, claim.side})
 		y.content[handle] = content
 		return true
@@ -178,6 +178,9 @@ func (m *machine) startMover(i int, side plan.SideName) bool {
 		if attached := simulate.AttachedTo(side); m.Attaches && pod.role == volumes.RoleReceiver && !slices.Contains(volume.Attachments, attached) {
 			volume.Attachments = append(slices.Clone(volume.Attachments), attached)
 			m.putVolume(i, side, volume)
+		}
+		if pod.role == volumes.RoleReceiver {
+			pod.Node = simulate.AttachedTo(side).Node
 		}
 		pod.mounted, pod.Key, pod.ResourceVersion = volume.Handle, "key-"+string(pod.UID), m.NewVersion()
 		return true
@@ -250,7 +253,7 @@ func (m *machine) talk(y *yard, k kind) bool {
 		if y.later = ""; r.verify == api.CopyVerifyLater {
 			y.later = rootOf(to)
 		}
-		m.endMover(r, volumes.MoverResult{Done: true, Root: rootOf(to), Verify: r.verify})
+		m.endMover(r, volumes.MoverResult{Done: true, Locked: true, Root: rootOf(to), Verify: r.verify})
 	case k == senderEnds && r.Ended && r.Result.Done && s.verify == api.CopyVerifyLater: // it reads nothing for a proof
 		m.endMover(s, volumes.MoverResult{Done: true})
 	case k == senderEnds && r.Ended && r.Result.Done:

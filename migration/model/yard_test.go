@@ -207,7 +207,7 @@ func (m *machine) lookAtCopy(seen *volumes.Copying, v plan.OrdinalVolume, record
 		seen.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
 	}
 	if pod := y.pod(copy.PodName(volumes.RoleReceiver, taker.Ref, uid, recorded.Number)); pod != nil {
-		seen.Receiver = pod.Mover
+		seen.Receiver, seen.Unused = pod.Mover, pod.Ended
 	}
 	if pod := y.pod(copy.PodName(volumes.RoleSender, giver.Ref, uid, recorded.Number)); pod != nil {
 		seen.Sender = pod.Mover
@@ -340,7 +340,7 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 		m.breaks("I3: %s, which is the ordinal's", e)
 	case a.After.Policy == a.Before.Policy && volume.ClaimRef != a.After.ClaimRef:
 		switch {
-		case len(volume.Attachments) > 0 && volume.Released == "" || m.runsAnywhere(e.Ordinal) && !lent(volume, a.After.ClaimRef, h.Ref):
+		case m.mayBeWritten(i, e.Side, volume) || m.runsAnywhere(e.Ordinal) && !lent(volume, a.After.ClaimRef, h.Ref):
 			m.breaks("I2: %s while it is in use", e)
 		case !volume.ClaimRef.Names(a.After.ClaimRef) && volume.Policy != corev1.PersistentVolumeReclaimRetain:
 			m.breaks("I3: %s, whose policy is not Retain", e)
@@ -353,6 +353,24 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 		m.yards[i].write(h.Volume.Handle) // a waiting pod writes at once, so no older snapshot counts any more
 	}
 	return nil
+}
+
+// mayBeWritten reports whether a process may write to a volume: a mover that runs, or one that an attachment leaves
+// possible. Only a receiver that has ended, and whose pod still exists, explains an attachment.
+func (m *machine) mayBeWritten(i int, side plan.SideName, volume volumes.Volume) bool {
+	if len(volume.Attachments) == 0 || volume.Released != "" {
+		return false
+	}
+	ended := false
+	for _, pod := range m.yards[i].movers {
+		if pod.side == side && pod.mounted == volume.Handle {
+			if !pod.Ended {
+				return true
+			}
+			ended = ended || pod.role == volumes.RoleReceiver && pod.Result.Locked
+		}
+	}
+	return !ended
 }
 
 // lent reports whether a volume that its ordinal has left is pointed at the claim of a mover that proves its copy, or is

@@ -41,7 +41,7 @@ func (p carryPlanner) released(k int32) *plan.Hold {
 		if hold := anyAttached(pair.Giver); hold != nil {
 			return hold
 		}
-		if !kept && !pair.Taker.Bound() {
+		if !kept && !pair.Taker.Bound() && !volumes.TakenOver(pair) {
 			if hold := anyAttached(pair.Taker); hold != nil {
 				return hold
 			}

@@ -246,6 +246,15 @@ func TestReleased(t *testing.T) {
 		}
 	}
 	unread := func(s *plan.Snapshot) { s.Volumes = nil }
+	copiedThere := func(from plan.SideName) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) {
+			attaches(s, 1, west, "node")
+			v := &s.Volumes[1]
+			s.Record.Handoff.Volumes = []api.HandoffVolume{{ClaimTemplate: v.Template, Copy: api.CopyAttempt{Number: 1, Giver: string(from)}}}
+			v.Copy = &volumes.Copying{}
+			v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "second", ClaimRef: v.Destination.Ref}
+		}
+	}
 	both := func(first, then func(*plan.Snapshot)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { first(s); then(s) }
 	}
@@ -264,6 +273,8 @@ func TestReleased(t *testing.T) {
 		"its volume is attached":                     {func(s *plan.Snapshot) { attaches(s, 0, east, "node") }, api.ReasonVolumeAttached},
 		"the claim there is in use":                  {func(s *plan.Snapshot) { usesClaim(s, 1, west) }, ""},
 		"the volume there is attached":               {func(s *plan.Snapshot) { attaches(s, 1, west, "node") }, api.ReasonVolumeAttached},
+		"its copy there is attached":                 {copiedThere(east), ""},
+		"its copy is to go back, and attached there": {copiedThere(west), api.ReasonVolumeAttached},
 		"its claims were not read":                   {unread, api.ReasonVolumeUnbound},
 		"not read, and its pod runs":                 {both(unread, podAt(east)), running + " east"},
 		"not read, and a pod runs there":             {both(unread, podAt(west)), running + " west"},

@@ -35,8 +35,10 @@ type copyPart struct {
 	// waits is true if the new claim is bound only when a pod is scheduled. It is read if several volumes are filled.
 	waits, several bool
 	pod            *corev1.Pod
-	warmName       string
-	warm           *corev1.Pod
+	// unused is true if a list has shown that no pod which may still run names the claim.
+	unused   bool
+	warmName string
+	warm     *corev1.Pod
 	// refuses is the cluster's message about a volume that the warm pod could not mount.
 	refuses string
 	service *corev1.Service
@@ -120,6 +122,9 @@ func (f *observed) readCopies(ctx context.Context) error {
 	}
 	if !attachable {
 		return nil
+	}
+	if err := f.readCopyUsers(ctx); err != nil {
+		return err
 	}
 	return f.listAttachments(ctx, f.endpoint.Live)
 }
@@ -276,7 +281,7 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 		seen.Sender, seen.Warm, seen.Base = f.moverOf(part.pod, m.UID), f.moverOf(part.warm, m.UID), part.base.view(m.UID)
 		seen.Warm.Refuses = part.refuses
 	default:
-		seen.Receiver, seen.Asked.ExportVersion = f.moverOf(part.pod, m.UID), f.endpoint.ExportVersion
+		seen.Receiver, seen.Asked.ExportVersion, seen.Unused = f.moverOf(part.pod, m.UID), f.endpoint.ExportVersion, part.unused
 		if part.service != nil {
 			seen.Entrance = part.entrance()
 			seen.Entrance.Leaving = f.endpoint.Ours(seen.Entrance.Leaving)
@@ -363,7 +368,7 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	}
 	if said := seen.Result; said != nil && seen.Ended {
 		m.Result = volumes.MoverResult{
-			Done: seen.Done(), Root: said.Root, Alone: seen.Alone(), Tally: said.Tally, Torn: said.Result == report.Discard, Message: said.Message,
+			Done: seen.Done(), Root: said.Root, Alone: seen.Alone(), Locked: said.Locked, Tally: said.Tally, Torn: said.Result == report.Discard, Message: said.Message,
 			Bytes: said.Bytes, Files: said.Files, Written: said.Written, Seconds: int64(said.Seconds + 0.5), ReadRate: max(said.ReadRate, 0),
 			Verify: api.CopyVerify(said.Verify), Read: max(said.Read, 0), Trusted: max(said.Trusted, 0),
 			Known: max(said.Known, 0), Young: max(said.Young, 0), Proving: int64(max(said.Verifying, 0)),

@@ -155,10 +155,12 @@ func (f *observed) addUsers(claim *volumes.Claim, m *api.Migration, name string,
 
 // users returns the pods that reference a claim, by claim. A completed pod uses none. A warm mover is ignored,
 // because it is deleted when the ordinal is stopped.
-func (f *observed) users() map[string][]*corev1.Pod {
+func (f *observed) users() map[string][]*corev1.Pod { return usersOf(f.pods) }
+
+func usersOf(pods []corev1.Pod) map[string][]*corev1.Pod {
 	users := map[string][]*corev1.Pod{}
-	for i := range f.pods {
-		pod := &f.pods[i]
+	for i := range pods {
+		pod := &pods[i]
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Labels[manifest.RoleLabelKey] == string(manifest.RoleWarm) {
 			continue
 		}

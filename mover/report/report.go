@@ -98,6 +98,8 @@ type Result struct {
 	ReadRate int64 `json:"readRate,omitempty"`
 	// FileSystem is the file system type of this side.
 	FileSystem string `json:"fileSystem,omitempty"`
+	// Locked is true if no other writer held this side's volume from the beginning to the end.
+	Locked bool `json:"locked,omitempty"`
 	// Fingerprint is that of this mover's key.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Message is why it failed, and the remedy.

@@ -19,8 +19,10 @@ type Tree struct {
 	dev  uint64
 	// FileSystem is its type by the name in mount(8), or a number.
 	FileSystem string
-	keeps      bool // errors for syncfs
-	stepwise   bool // openat2 is not available
+	// Locked is true while Lock keeps others out. A file system without such locks has none.
+	Locked   bool
+	keeps    bool // errors for syncfs
+	stepwise bool // openat2 is not available
 }
 
 // Open opens the folder that is the root.
@@ -63,9 +65,11 @@ func (t *Tree) Close() error {
 // Lock keeps out every other writer of the tree that calls Lock, until the tree is closed or its process ends:
 // flock(2) on its root. A file system without such locks, or without them on folders, keeps no writer out.
 func (t *Tree) Lock() error {
-	if errors.Is(unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
+	err := unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		return fmt.Errorf("another mover writes to %s: see which pods mount the volume, and wait until that one has ended", t.name)
 	}
+	t.Locked = err == nil
 	return nil
 }
 

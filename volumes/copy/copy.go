@@ -42,8 +42,8 @@
 //     older process then succeeds.
 //   - An incoming claim is created under the fence under which its attempt began, or not at all. A late one
 //     has a name that is no longer used.
-//   - The incoming volume is pointed elsewhere only if no mover runs and nothing is attached. The ordinal starts only
-//     if no mover runs that has one of the two volumes mounted. The incoming claim stays until the ordinal runs.
+//   - The incoming volume is pointed elsewhere only if no mover runs, and is attached at most to the node of the receiver
+//     that has sealed it and has ended well. The ordinal starts only if no mover runs that has one of the two volumes mounted. The incoming claim stays until the ordinal runs.
 //   - An abandoned copy is removed while the ordinal has its own volume, after it is recorded that the
 //     attempt does not continue. Only a disk that no other volume refers to is removed.
 //

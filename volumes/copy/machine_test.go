@@ -38,6 +38,8 @@ func (w *world) kubelet(name string) {
 		}
 	}
 	switch {
+	case m.mounted != nil && m.role == volumes.RoleReceiver && !w.mounts(m):
+		m.Ended, m.mounted, m.ResourceVersion = true, nil, w.Next()
 	case m.mounted != nil && m.fresh && m.mounted.Content != 0:
 		m.Ended, m.mounted, m.ResourceVersion = true, nil, w.Next()
 		m.Result.Holds = "theirs"
@@ -86,7 +88,7 @@ func (w *world) talkOf(what int, s, r *pod) {
 // end ends a mover with the result of its pass. In a warm pass it compares nothing.
 func (w *world) end(m *pod, equal bool) {
 	m.Ended, m.ResourceVersion = true, w.Next()
-	m.Result = volumes.MoverResult{Done: equal, Seconds: 1}
+	m.Result = volumes.MoverResult{Done: equal, Locked: m.role == volumes.RoleReceiver, Seconds: 1}
 	switch {
 	case m.Warm, m.verify == api.CopyVerifyLater && m.role == volumes.RoleSender: // it reads nothing for a proof
 	default:
@@ -161,6 +163,7 @@ func (w *world) drop(t *rapid.T) {
 func (w *world) Check(t volumestest.Failer) {
 	w.World.Check(t)
 	w.checkWarm(t)
+	w.checkOrphans(t)
 	if w.twice != "" {
 		t.Fatalf("claim %s is made a second time, and may get the same directory", w.twice)
 	}

@@ -47,8 +47,10 @@ type world struct {
 	// by name.
 	alone bool
 	bases map[string]*base
-	// attaches is true if a VolumeAttachment shows where a pod has the volume mounted.
-	attaches bool
+	// attaches is true if a VolumeAttachment shows where a pod has the volume mounted. pinned is true if no new volume
+	// is detached.
+	attaches, pinned bool
+	nodes            nodes
 	// cold is true if the ordinal is copied only once it is down.
 	cold bool
 	// unready is true if the ordinal's own pod is not Ready, and node is the node that it runs on.
@@ -95,7 +97,7 @@ func claimed(pair volumes.Pair, then func(volumes.Pair) volumes.Verdict) volumes
 func newWorld() *world { return newWorldOf(Copy{}) }
 
 func newWorldOf(method volumes.Method) *world {
-	w := &world{World: volumestest.New(method), movers: map[string]*pod{}, entrances: map[string]*door{}, made: map[string]bool{}, bases: map[string]*base{}}
+	w := &world{World: volumestest.New(method), movers: map[string]*pod{}, entrances: map[string]*door{}, made: map[string]bool{}, bases: map[string]*base{}, nodes: nodes{attached: map[string]bool{}}}
 	w.Around = w
 	return w
 }
@@ -132,6 +134,7 @@ func (w *world) Pair() volumes.Pair {
 	if b := w.bases[BaseRef(giver.Ref, owner, w.Record.Number).Name]; b != nil {
 		seen.Base = b.Base
 	}
+	w.showAttached(&pair)
 	return pair
 }
 
@@ -187,6 +190,9 @@ func (w *world) Decide(t volumestest.Failer) *volumestest.Late {
 func (w *world) Act() {
 	w.binder()
 	w.driver()
+	if !w.pinned {
+		w.detaches()
+	}
 	for _, name := range w.names() {
 		w.kubelet(name)
 	}

@@ -10,11 +10,12 @@ import (
 type times struct {
 	Ours  float64 `json:"ours"`
 	Rsync float64 `json:"rsync"`
-	// Floor is the fastest way to copy without a network and without a proof.
-	Floor float64 `json:"floor"`
-	// Verifying is the part of Ours that compares both sides, and Reading is the least that it can be: reading them.
+	// Verifying is the part of Ours that compares both sides.
 	Verifying float64 `json:"verifying"`
-	Reading   float64 `json:"reading"`
+	// Floor is the fastest way to copy without a network and without a proof. Proven is the fastest way to copy and then
+	// to read both sides, the least that a proof takes.
+	Floor  float64 `json:"floor"`
+	Proven float64 `json:"proven"`
 }
 
 // bound returns an error if a program was faster than the floor of all programs.
@@ -22,7 +23,7 @@ func (t times) bound() error {
 	for _, rival := range []struct {
 		name        string
 		took, floor float64
-	}{{"the mover", t.Ours, t.Floor}, {"rsync", t.Rsync, t.Floor}, {"the mover's proof", t.Verifying, t.Reading}} {
+	}{{"the mover", t.Ours, t.Proven}, {"rsync", t.Rsync, t.Floor}} {
 		if rival.took < rival.floor {
 			return fmt.Errorf("the floor is no lower bound: it took %.2f s and %s %.2f s, so the figures of this run mean nothing; "+
 				"run it again while no other program uses this disk, and if it fails again, find a faster way for the floor", rival.floor, rival.name, rival.took)
@@ -55,8 +56,8 @@ func (f *figures) show(out io.Writer) bool {
 		}
 		factor := t.factor(t.Ours)
 		good = good && factor >= s.goal
-		fmt.Fprintf(out, "%-6s ours %7.2f s (%.2f s of it comparing)  rsync %7.2f s  floor %7.2f s, and %.2f s to read both sides  %.1fx, goal %.0fx\n",
-			s.name, t.Ours, t.Verifying, t.Rsync, t.Floor, t.Reading, factor, s.goal)
+		fmt.Fprintf(out, "%-6s ours %7.2f s (%.2f s of it comparing)  rsync %7.2f s  floor %7.2f s, %.2f s with reading both sides  %.1fx, goal %.0fx, the bound allows %.1fx\n",
+			s.name, t.Ours, t.Verifying, t.Rsync, t.Floor, t.Proven, factor, s.goal, t.factor(t.Proven))
 	}
 	fmt.Fprintf(out, "peak   %.0f MiB, goal %d MiB\n", f.Peak, mostMemory)
 	return good
@@ -65,11 +66,11 @@ func (f *figures) show(out io.Writer) bool {
 // page returns the table of the documentation.
 func (f *figures) page() string {
 	var b strings.Builder
-	b.WriteString("| copied | the mover, s | of that proving, s | rsync, s | floor, s | floor of a proof, s | rsync / mover | rsync / floor | rsync / both floors |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| copied | the mover, s | of that proving, s | rsync, s | floor, s | floor with proof, s | rsync / mover | rsync / floor | rsync / floor with proof |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range scenes(f) {
 		t := s.times
 		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n",
-			s.about, t.Ours, t.Verifying, t.Rsync, t.Floor, t.Reading, t.factor(t.Ours), t.factor(t.Floor), t.factor(t.Floor+t.Reading))
+			s.about, t.Ours, t.Verifying, t.Rsync, t.Floor, t.Proven, t.factor(t.Ours), t.factor(t.Floor), t.factor(t.Proven))
 	}
 	fmt.Fprintf(&b, "\nNeither mover had more than %.0f MiB in memory.", f.Peak)
 	if f.Scale > 1 {

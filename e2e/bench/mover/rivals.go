@@ -64,7 +64,7 @@ func rsync(ctx context.Context, source, destination string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serveRsync(ctx, outer, config) })
 	group.Go(func() error {
-		client := exec.CommandContext(ctx, "rsync", "-aAXHS", "--numeric-ids", source+"/", "rsync://"+outer.Addr().String()+"/to/")
+		client := exec.CommandContext(ctx, "rsync", "-aAXHS", "--numeric-ids", "--modify-window=-1", source+"/", "rsync://"+outer.Addr().String()+"/to/")
 		out, err := client.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("rsync: %w: %s", err, out)

@@ -13,12 +13,14 @@ import (
 // way is a way to copy a tree.
 type way struct {
 	name string
+	// part is how much of a large file one read of a floor takes.
+	part int64
 	copy func(ctx context.Context, source, destination string) error
 }
 
 // copies is a way to copy all of a tree, with writes to large files that are opened by open.
 func copies(name string, part int64, open func(path string, flags int) (*os.File, error)) way {
-	return way{name, func(ctx context.Context, source, destination string) error {
+	return way{name, part, func(ctx context.Context, source, destination string) error {
 		return read(ctx, source, part, copier{root: destination, open: open})
 	}}
 }
@@ -37,7 +39,7 @@ var (
 )
 
 func changes(name string, part int64) way {
-	return way{name, func(ctx context.Context, source, destination string) error {
+	return way{name, part, func(ctx context.Context, source, destination string) error {
 		return read(ctx, source, part, changer{root: destination})
 	}}
 }
