@@ -46,6 +46,17 @@ func FindClass(name *string, classes []storagev1.StorageClass) *storagev1.Storag
 	return found
 }
 
+// Provides reports whether a class provisions volumes that a node with these labels reaches, as far as its allowed topologies
+// show.
+func Provides(class *storagev1.StorageClass, labels map[string]string) bool {
+	within := func(term corev1.TopologySelectorTerm) bool {
+		return !slices.ContainsFunc(term.MatchLabelExpressions, func(e corev1.TopologySelectorLabelRequirement) bool {
+			return !slices.Contains(e.Values, labels[e.Key])
+		})
+	}
+	return len(class.AllowedTopologies) == 0 || slices.ContainsFunc(class.AllowedTopologies, within)
+}
+
 func isDefault(class *storagev1.StorageClass) bool {
 	return slices.ContainsFunc(defaultClass, func(key string) bool { return class.Annotations[key] == "true" })
 }

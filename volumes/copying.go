@@ -38,8 +38,10 @@ type Copying struct {
 	Beside Beside
 	// WaitsForPod is true if the incoming claim gets its volume only where a pod is scheduled.
 	WaitsForPod bool
-	// Pod is the ordinal's own pod, at the pair's giver.
-	Pod CopyPod
+	// Pod is the ordinal's own pod, at the pair's giver. Stays is true if it starts again among the other pods of its set, as
+	// in a change in place.
+	Pod   CopyPod
+	Stays bool
 	// Stopped is true once the slice at the attempt's giver does not have the ordinal any more. Its pod may still be
 	// stopping. ClaimEnds is true if the ordinal's claim is then deleted, which any pod that names it delays.
 	Stopped, ClaimEnds bool

@@ -92,9 +92,9 @@ func (h Holding) claimDeletion() *Deletion {
 // awaitsDeletion waits until an object is deleted.
 func awaitsDeletion(d *Deletion) Verdict { return Verdict{Waits: d.waits(), Deletion: d} }
 
-// mayStay returns the problem of a claim that must be deleted while the ordinal is down, and that another
+// MayStay returns the problem of a claim that must be deleted while the ordinal is down, and that another
 // controller may keep; nil if none does.
-func mayStay(h Holding) *Reason {
+func MayStay(h Holding) *Reason {
 	foreign := Foreign(h.Claim.Keeps)
 	if !h.Claim.Found || len(foreign) == 0 {
 		return nil

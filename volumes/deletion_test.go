@@ -22,11 +22,11 @@ func TestH7Foreign(t *testing.T) {
 // controller may keep it.
 func TestH7MayStay(t *testing.T) {
 	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Claim: Claim{Found: true}}
-	if got := mayStay(h); got != nil {
+	if got := MayStay(h); got != nil {
 		t.Errorf("without a finalizer: %+v", got)
 	}
 	h.Claim.Keeps = []string{"operator.example.com/keep"}
-	if got := mayStay(h); got == nil || got.Reason != ReasonForeignFinalizer || got.Remedy == "" {
+	if got := MayStay(h); got == nil || got.Reason != ReasonForeignFinalizer || got.Remedy == "" {
 		t.Errorf("got %+v", got)
 	}
 }

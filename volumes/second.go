@@ -38,7 +38,7 @@ func (s Second) Check(pair Pair, at Moment) (*Reason, []Reason) {
 func (Second) occupied(pair Pair) *Reason {
 	taker := pair.Taker
 	if left(pair) && !pair.Taker.Bound() {
-		return mayStay(taker)
+		return MayStay(taker)
 	}
 	if !taker.Claim.Found || taker.Claim.Ours || left(pair) {
 		return nil

@@ -71,7 +71,7 @@ type Action struct {
 	Ref volumes.Ref
 	// Template and Volume are for CreateClaim: its claim template, and the volume that it names.
 	Template, Volume string
-	// Request is for ChangeClaim, Manifest for CreateSet and UpdateSet, Poke for PokeSet, and Fill for Fill.
+	// Request is for ChangeClaim, Manifest for CreateSet, UpdateSet, and DeleteSet, after which it is created, Poke for PokeSet, and Fill for Fill.
 	Request  Request
 	Manifest Manifest
 	Poke     Poke
@@ -98,6 +98,11 @@ func (p *planner) onSet(verb Verb) *Decision {
 
 func waits(reason, message string) *Decision {
 	return &Decision{Hold: &volumes.Reason{Reason: reason, Message: message}}
+}
+
+// looks returns a decision to wait for what no watch reports.
+func looks(reason, message, remedy string) *Decision {
+	return &Decision{Hold: &volumes.Reason{Reason: reason, Message: message, Remedy: remedy}, Wait: time.Second}
 }
 
 func stalls(reason, message, remedy string) *Decision {

@@ -108,7 +108,7 @@ func (p *planner) leftovers() *Decision {
 		for _, slot := range o.Slots {
 			switch {
 			case slot.Claim.Held && slot.Claim.Terminating:
-				return stalls(api.ReasonAwaitingDeletion, fmt.Sprintf("claim %s was deleted by another writer, and the finalizer of the migration keeps it", slot.Ref.Name), "see that its volume is backed up, and remove the finalizer: "+p.Kubectl.Do("edit", "pvc", "-n", slot.Ref.Namespace, slot.Ref.Name))
+				return stalls(api.ReasonAwaitingDeletion, fmt.Sprintf("claim %s was deleted by another writer, and the finalizer of the migration keeps it", slot.Ref.Name), "keep its volume: "+p.Kubectl.Do("patch", "pv", slot.Claim.Volume, "--type=merge", "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)+"; then remove the finalizer: "+p.Kubectl.Do("edit", "pvc", "-n", slot.Ref.Namespace, slot.Ref.Name))
 			case slot.Claim.Held:
 				return onClaim(ReleaseClaim, slot)
 			case slot.Old.Secured && slot.Claim.Bound && slot.Old.Name == slot.Claim.Volume:
@@ -209,6 +209,8 @@ func (p *planner) replaceable(slot Slot) *Decision {
 		return stalls(volumes.ReasonClaimNotBound, fmt.Sprintf("claim %s is not bound, or is being deleted", slot.Ref.Name), p.Kubectl.Do("describe", "pvc", "-n", slot.Ref.Namespace, slot.Ref.Name))
 	case slot.Claim.Owned:
 		return stalls(volumes.ReasonClaimOwned, fmt.Sprintf("claim %s has an owner, and would be deleted with it", slot.Ref.Name), "set persistentVolumeClaimRetentionPolicy to Retain and wait until the ownerReference is removed")
+	case slot.Claim.Stays != nil:
+		return &Decision{Hold: slot.Claim.Stays}
 	}
 	return nil
 }

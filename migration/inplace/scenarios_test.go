@@ -142,6 +142,28 @@ func TestTraps(t *testing.T) {
 			w.claims["data-web-2"].users = nil
 			w.finish()
 		},
+		"a finalizer of another writer would keep the claim": func(w *world) {
+			c := w.claims["data-web-2"]
+			for _, at := range []bool{false, true} {
+				w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 || !at })
+				c.stays = volumes.Stalled(volumes.ReasonForeignFinalizer, "it would stay", "remove the finalizer")
+				w.stallsWith(volumes.ReasonForeignFinalizer, replicas)
+				c.stays = nil
+			}
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.finish()
+		},
+		"a finalizer of another writer would keep the set": func(w *world) {
+			w.set.keeps = []string{"example.com/backup"}
+			w.stallsWith(volumes.ReasonForeignFinalizer, replicas)
+			if w.set.terminating {
+				w.fail("the set is deleted")
+			}
+			w.set.keeps = nil
+			w.finish()
+		},
 		"a second pod uses the claim after the stop": func(w *world) {
 			w.until("its claim is deleted", func() bool { return w.leaving(2) })
 			w.claims["data-web-2"].users = []string{"backup"}

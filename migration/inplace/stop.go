@@ -158,15 +158,20 @@ func (f flight) towards(goal volumes.Goal) func() *Decision {
 	}
 }
 
-// gate holds while another replica is unavailable beyond the budget (I5), or the set is not at rest.
+// gate holds while another replica is unavailable beyond the budget (I5), or the set is not at rest. The stop of an ordinal
+// that returns and is down takes nothing away (I8).
 func (p *planner) gate(ordinal int32) *Decision {
-	down := 0
+	down, free := 0, false
 	for _, o := range p.Ordinals {
-		if o.Ordinal != ordinal && (!o.Pod.Found || !o.Pod.Ready || o.Pod.Terminating) {
+		if o.Ordinal == ordinal {
+			free = p.back() && o.Pod.down()
+		} else if !o.Pod.Found || !o.Pod.Ready || o.Pod.Terminating {
 			down++
 		}
 	}
 	switch {
+	case free:
+		return nil
 	case down >= p.Budget:
 		return waits(api.ReasonReplicaUnavailable, fmt.Sprintf("%d other replicas are unavailable, and %d may be: no ordinal is stopped", down, p.Budget))
 	case !p.Set.RolledOut:
@@ -197,7 +202,8 @@ func (f flight) letThrough() *Decision {
 }
 
 // room stalls if the data do not fit the new volume. Nothing is stopped then. For a smaller volume they must have been
-// measured, because a last pass that finds no room keeps its ordinal down.
+// measured, because a last pass that finds no room keeps its ordinal down. No pass measures those of an ordinal that
+// returns and is down, and it stays as it is.
 func (f flight) room(h Handed, s Slot) *Decision {
 	at := slices.IndexFunc(f.target().Templates, func(t Template) bool { return t.Name == h.Template })
 	if at < 0 {
@@ -205,6 +211,8 @@ func (f flight) room(h Handed, s Slot) *Decision {
 	}
 	size := f.target().Templates[at].Size
 	switch {
+	case s.Used == 0 && f.back() && f.ordinal.Pod.down():
+		return nil
 	case s.Used == 0 && size < s.Old.Size:
 		return stalls(volumes.ReasonCopyNotWarm, fmt.Sprintf("claim %s gets a smaller volume, of %d instead of %d bytes, and no pass has measured its data while the ordinal runs", s.Ref.Name, size, s.Old.Size),
 			"let passes measure them: set copy.warm to Auto, Mount or Snapshot; or request at least the present size")
@@ -228,18 +236,21 @@ func (f flight) secure(h Handed, s Slot) *Decision {
 	return nil
 }
 
-// unused holds while another pod names the claim, which would keep it after the stop.
+// unused holds while the claim cannot be replaced, or another pod names it, which would keep it after the stop.
 func (f flight) unused(_ Handed, s Slot) *Decision {
-	if len(s.Claim.Users) == 0 {
-		return nil
+	if held := f.replaceable(s); held != nil || len(s.Claim.Users) == 0 {
+		return held
 	}
 	return stalls(volumes.ReasonForeignPod, fmt.Sprintf("claim %s is used by pod %s, too", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod, or let it use another claim")
 }
 
-// evictions holds while the PodDisruptionBudget allows no eviction of a pod that is available.
+// down reports whether the pod serves nobody.
+func (pod Pod) down() bool { return !pod.Found || !pod.Serves || pod.Terminating }
+
+// evictions holds while the PodDisruptionBudget allows no eviction of a pod that is Ready.
 func (f flight) evictions() *Decision {
 	pod := f.ordinal.Pod
-	if f.Evictions == nil || *f.Evictions > 0 || !pod.Found || !pod.Ready {
+	if f.Evictions == nil || *f.Evictions > 0 || pod.down() {
 		return nil
 	}
 	return waits(api.ReasonBudgetZero, fmt.Sprintf("the PodDisruptionBudget of %s allows no eviction now: ordinal %d runs", f.title(), f.Ordinal))

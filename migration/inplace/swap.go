@@ -85,7 +85,9 @@ func (f flight) unmounted(h Handed, s Slot) *Decision {
 	case !f.former(h):
 		return nil
 	case !f.Turned && s.Old.Ref.Names(s.Ref) && s.Old.Attached != "":
-		return cmp.Or(f.fills(f.ordinal, s, volumes.Withdrawn), waits(api.ReasonVolumeAttached, fmt.Sprintf("waiting until volume %s is not attached to node %s any more", s.Old.Name, s.Old.Attached)))
+		return cmp.Or(f.fills(f.ordinal, s, volumes.Withdrawn), &Decision{Hold: &volumes.Reason{
+			Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until volume %s is not attached to node %s any more", s.Old.Name, s.Old.Attached), Remedy: f.Kubectl.Do("get", "volumeattachments"),
+		}})
 	case len(s.Claim.Users) == 0:
 		return nil
 	}
@@ -216,7 +218,7 @@ func (f flight) reserve(h Handed, s Slot) *Decision {
 	case v.Available && v.Ref != lapsed(s.Ref, v):
 		return onVolume(Park, v, lapsed(s.Ref, v))
 	case v.Available:
-		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until volume %s is not Available", v.Name)}, Wait: time.Second}
+		return looks(api.ReasonVolumeUnbound, fmt.Sprintf("waiting until volume %s is not Available", v.Name), f.Kubectl.Do("describe", "pv", v.Name))
 	}
 	return onVolume(Reserve, v, volumes.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name})
 }
@@ -237,7 +239,8 @@ func (f flight) available(h Handed, s Slot) *Decision {
 	if v := f.chosen(s); f.untouched(h, s) || s.Claim.Found && !f.former(h) || v.Available {
 		return nil
 	}
-	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until volume %s is Available for claim %s", f.chosen(s).Name, s.Ref.Name)}, Wait: time.Second}
+	name := f.chosen(s).Name
+	return looks(api.ReasonVolumeUnbound, fmt.Sprintf("waiting until volume %s is Available for claim %s", name, s.Ref.Name), f.Kubectl.Do("describe", "pv", name))
 }
 
 // release removes the finalizer. All volumes are reserved. No other finalizer keeps the claim then, so that its name is free
@@ -261,7 +264,7 @@ func (f flight) ends(h Handed, s Slot) *Decision {
 }
 
 func (f flight) awaitsEnd(s Slot) *Decision {
-	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonAwaitingDeletion, Message: fmt.Sprintf("waiting until claim %s is deleted", s.Ref.Name)}, Wait: time.Second}
+	return looks(api.ReasonAwaitingDeletion, fmt.Sprintf("waiting until claim %s is deleted", s.Ref.Name), "see its finalizers, and the pods that name it: "+f.describe(s))
 }
 
 // pokeAgain is the time after which the set is poked again. A controller whose cache still has the deleted claim refuses
@@ -304,13 +307,15 @@ func (f flight) bound(h Handed, s Slot) *Decision {
 		return stalls(volumes.ReasonForeignVolume, fmt.Sprintf("claim %s is on volume %s instead of %s, which has the data of the ordinal", s.Ref.Name, s.Claim.Volume, f.chosen(s).Name),
 			"find the writer that created the claim; both volumes have the policy Retain, and nothing was deleted")
 	}
-	return &Decision{Hold: &volumes.Reason{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("waiting until claim %s is bound to volume %s", s.Ref.Name, f.chosen(s).Name)}, Wait: time.Second}
+	return looks(api.ReasonVolumeUnbound, fmt.Sprintf("waiting until claim %s is bound to volume %s", s.Ref.Name, f.chosen(s).Name), f.describe(s))
 }
 
 // poke waits until the pod is Ready, and pokes the set as long as there is none.
 func (f flight) poke() *Decision {
 	pod := f.ordinal.Pod
 	switch poke := f.Set.Poked; {
+	case f.givesUp():
+		return nil
 	case !pod.Found && !f.Set.Found:
 		return f.setMissing()
 	case !pod.Found && (poke.For != f.Slots[0].Claim || f.Now.Sub(poke.At) >= pokeAgain):
@@ -320,9 +325,28 @@ func (f flight) poke() *Decision {
 	case !pod.Found:
 		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonPodMissing, Message: fmt.Sprintf("waiting for the pod of ordinal %d", f.Ordinal)}, Wait: pokeAgain - f.Now.Sub(poke.At)}
 	case !pod.Ready || pod.Terminating:
-		return waits(api.ReasonPodNotReady, fmt.Sprintf("waiting until the pod of ordinal %d is Ready", f.Ordinal))
+		decision := waits(api.ReasonPodNotReady, fmt.Sprintf("waiting until the pod of ordinal %d is Ready", f.Ordinal))
+		if f.turning() {
+			decision.Wait = startsWithin - f.Starts
+		}
+		return decision
 	}
 	return nil
+}
+
+// startsWithin is the time in which a pod becomes Ready whose ordinal is to go the other way. After that its volumes are
+// copied although it is down. A pod that is Ready goes back with a shorter stop.
+const startsWithin = time.Minute
+
+// turning reports whether the ordinal is on its new volumes, and its user wants it on others.
+func (f flight) turning() bool {
+	return f.Sealed && !f.Turned && f.Mode != api.ModePause && f.back() != f.Return
+}
+
+// givesUp reports whether the handoff ends with a pod that is not Ready. Its application may never be on these volumes, and
+// the ordinal goes back by the next handoff (I8).
+func (f flight) givesUp() bool {
+	return f.turning() && f.ordinal.Pod.down() && f.Starts >= startsWithin
 }
 
 // park parks the volume that the ordinal has left.

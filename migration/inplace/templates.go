@@ -3,7 +3,6 @@ package inplace
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -59,6 +58,8 @@ func (p *planner) recreatable() *Decision {
 		return stalls(api.ReasonSourceBeingDeleted, p.title()+" is being deleted", "create it again when it is deleted; the migration then continues")
 	case p.permitted() != nil:
 		return p.permitted()
+	case p.Set.Kept(p.title()) != nil:
+		return &Decision{Hold: p.Set.Kept(p.title())}
 	case p.Set.DeletesClaims:
 		return stalls(volumes.ReasonClaimOwned, p.title()+" deletes its claims when it is deleted", "set persistentVolumeClaimRetentionPolicy.whenDeleted to Retain until the migration is completed")
 	case !p.Set.RolledOut:
@@ -112,8 +113,10 @@ func (p *planner) recreate(to Manifest) *Decision {
 	case p.Set.UID != replace.UID:
 		return p.recorded(func(r *Record) { r.Replace = nil })
 	case p.Set.Terminating:
-		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.title() + " is deleted; its pods and claims stay"}, Wait: time.Second}
+		return looks(api.ReasonAwaitingDeletion, "waiting until "+p.title()+" is deleted; its pods and claims stay", "see its finalizers: "+p.Kubectl.Do("get", "statefulset", "-n", p.Set.Namespace, p.Set.Name, "-o", "yaml"))
 	default:
-		return p.onSet(DeleteSet)
+		decision := p.onSet(DeleteSet)
+		decision.Action.Manifest = replace.Next
+		return decision
 	}
 }

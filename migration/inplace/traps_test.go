@@ -79,6 +79,39 @@ func TestTrapsInTheMiddle(t *testing.T) {
 	})
 }
 
+// TestSickOnNewVolumes: the application does not become Ready on its new volume. A rollback takes the ordinal back although
+// it is down (I8), with all that it has written there, and stops no other.
+func TestSickOnNewVolumes(t *testing.T) {
+	for _, to := range []Manifest{smaller, larger, both} {
+		for name, before := range map[string]func(w *world){
+			"it returns": func(*world) {},
+			"it returns while another replica is down": func(w *world) {
+				w.failed = true
+				w.pods[0].ready, w.pods[0].on = false, map[string]string{}
+				w.pods[0].node = "node-0"
+			},
+			"it returns although no pass has measured its data": func(w *world) { w.used = 0 },
+		} {
+			t.Run(to.Text+": "+name, func(t *testing.T) {
+				w := newWorld(t, to)
+				w.sick = "fast"
+				w.stallsWith(api.ReasonPodNotReady, replicas-1)
+				before(w)
+				w.mode = api.ModeRollback
+				w.until("ordinal 2 is on a volume of its former template", func() bool {
+					c := w.claims["data-web-2"]
+					return c != nil && c.template == slowData && w.bound(c)
+				})
+				if w.evicted > 2 {
+					w.fail("%d pods were evicted, and only that of ordinal 2 is to be", w.evicted)
+				}
+				w.pods[0].node = "" // it starts again
+				w.finish()
+			})
+		}
+	}
+}
+
 // TestDeletedVolumes: a user deletes the object of a volume, which exists while it is bound. Its claimRef does not change,
 // and the binder ignores it.
 func TestDeletedVolumes(t *testing.T) {

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ type Snapshot struct {
 	Evictions *int32
 	// Overdue is why the ordinal in flight is to return because it is down for longer than it may be; empty if it is not.
 	Overdue string
+	// Starts is for how long the ordinal in flight has been starting on its volumes.
+	Starts time.Duration
 	// Margin is the percentage of a smaller volume that is to be free with the data in it.
 	Margin int64
 	// Deadline is how long a driver may take to change a volume before the migration stalls; 0 if that is not limited.
@@ -56,6 +59,8 @@ type Set struct {
 	Updates bool
 	// Locked is why its templates cannot change now, and Unlock the command after which they can; empty if they can.
 	Locked, Unlock string
+	// Keeps are the finalizers of others, which keep it when it is deleted.
+	Keeps []string
 	// DeletesClaims is true if its retention policy deletes claims together with the set.
 	DeletesClaims bool
 	Manifest      Manifest
@@ -87,6 +92,16 @@ func (s Set) Refusal(title string) *volumes.Reason {
 	default:
 		return volumes.Stalled(api.ReasonOwnedByOperator, title+" is controlled by "+s.Owner+", which writes its claim templates", s.Operator.Way)
 	}
+}
+
+// Kept returns why the set cannot be recreated: other finalizers keep a set that is deleted, and its controller creates no
+// pod for it any more. nil if it can.
+func (s Set) Kept(title string) *volumes.Reason {
+	if s.Updates || len(s.Keeps) == 0 {
+		return nil
+	}
+	return volumes.Stalled(volumes.ReasonForeignFinalizer, fmt.Sprintf("%s has finalizers (%s) that would keep it when it is deleted to be recreated: no failed pod of it would be replaced meanwhile", title, strings.Join(s.Keeps, ", ")),
+		"find out who set them, and have them removed until the change is completed")
 }
 
 // Poke is a write on the set that makes its controller reconcile it. For is the claim whose end was waited for.
@@ -124,9 +139,11 @@ type Ordinal struct {
 
 // Pod holds the facts of the ordinal's pod.
 type Pod struct {
-	Found              bool
-	UID                types.UID
-	Terminating, Ready bool
+	Found       bool
+	UID         types.UID
+	Terminating bool
+	// Ready is true if it is available: it has been Ready for minReadySeconds. Serves is true if it is Ready now.
+	Ready, Serves bool
 	// Node is empty while the pod is not scheduled. A pod without a node has mounted nothing.
 	Node string
 	// Created is when it was created.
@@ -175,6 +192,8 @@ type Claim struct {
 	Held, Terminating, Ours bool
 	// Kept is true if another finalizer keeps it while it is Terminating, such as that of a pod that names it.
 	Kept bool
+	// Stays is why it would stay after its deletion: a finalizer of another writer; nil if it would not, or is Terminating.
+	Stays *volumes.Reason
 	// Owned is true if it has an owner with which it would be deleted.
 	Owned bool
 	// Users are the pods that name it, except the ordinal's and those of the filler.

@@ -196,7 +196,7 @@ func (w *world) run() {
 }
 
 func (w *world) start(ordinal int32, pod *worldPod) {
-	if pod.ready {
+	if pod.node != "" {
 		return
 	}
 	on := map[string]string{}
@@ -211,6 +211,9 @@ func (w *world) start(ordinal int32, pod *worldPod) {
 		w.mount(w.claims[claimName(name, ordinal)])
 	}
 	pod.node, pod.ready, pod.on = fmt.Sprintf("node-%d", ordinal), true, on
+	for _, name := range on {
+		pod.ready = pod.ready && (w.sick == "" || w.volumes[name].template.Class != w.sick)
+	}
 	w.touch(&pod.object)
 	w.note("pod %d starts on %v", ordinal, on)
 }

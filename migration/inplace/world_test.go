@@ -38,6 +38,7 @@ type worldSet struct {
 	operator    Operator
 	locked      string
 	deletes     bool
+	keeps       []string
 }
 
 type worldClaim struct {
@@ -48,6 +49,8 @@ type worldClaim struct {
 	// ours is true if the migration created it, and owned if it would be deleted with an owner.
 	ours, owned bool
 	users       []string
+	// stays is why it would stay after its deletion.
+	stays *volumes.Reason
 	// capacity and attributes are those of its status. pending is when its file system began to wait for its node.
 	capacity   int64
 	attributes string
@@ -110,9 +113,13 @@ type world struct {
 	updates bool
 	// foreign is true if another writer does what no migration can prevent: an empty volume is provisioned.
 	foreign bool
-	// lost is a node that does not answer.
-	lost  string
-	story []string
+	// lost is a node that does not answer, and sick a class on whose volumes the application does not become Ready.
+	lost, sick string
+	// failed is true if another replica fails on its own, which no budget prevents.
+	failed bool
+	// starts is when the ordinal in flight began to start.
+	starts time.Time
+	story  []string
 	// slow is a cache that is refreshed only in every period-th round, by its index in others.
 	slow, period, round int
 	// provisioned are the claims for which an empty volume was provisioned.
@@ -229,7 +236,7 @@ func (w *world) observe() Snapshot {
 	if w.set != nil {
 		s.Set = Set{
 			Found: true, Namespace: "shop", Name: setName, UID: w.set.uid, ResourceVersion: strconv.Itoa(w.set.rv), Terminating: w.set.terminating, RolledOut: true,
-			Owner: w.set.owner, Operator: w.set.operator, Updates: w.updates, Locked: w.set.locked, Unlock: "unlock", DeletesClaims: w.set.deletes, Manifest: w.set.manifest, Poked: w.set.poked,
+			Owner: w.set.owner, Operator: w.set.operator, Updates: w.updates, Locked: w.set.locked, Unlock: "unlock", DeletesClaims: w.set.deletes, Keeps: w.set.keeps, Manifest: w.set.manifest, Poked: w.set.poked,
 		}
 	}
 	if w.healthy > 0 {
@@ -238,13 +245,17 @@ func (w *world) observe() Snapshot {
 	for ordinal := range int32(replicas) {
 		o := Ordinal{Ordinal: ordinal}
 		if pod := w.pods[ordinal]; pod != nil {
-			o.Pod = Pod{Found: true, UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Node: pod.node, Created: pod.created}
+			o.Pod = Pod{Found: true, UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Serves: pod.ready, Node: pod.node, Created: pod.created}
 		}
 		for _, template := range w.former.Templates {
 			o.Slots = append(o.Slots, w.slot(template.Name, ordinal))
 		}
 		s.Ordinals = append(s.Ordinals, o)
 	}
+	if s.Where() != After {
+		w.starts = w.now
+	}
+	s.Starts = w.now.Sub(w.starts)
 	return s
 }
 
@@ -254,7 +265,7 @@ func (w *world) slot(template string, ordinal int32) Slot {
 	old, next := "", ""
 	if c := w.claims[name]; c != nil {
 		s.Claim = Claim{
-			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Kept: c.protected, Terminating: c.terminating, Owned: c.owned, Users: c.users,
+			Found: true, UID: c.uid, ResourceVersion: strconv.Itoa(c.rv), Volume: c.volume, Bound: w.bound(c), Held: c.held, Ours: c.ours, Kept: c.protected, Terminating: c.terminating, Owned: c.owned, Users: c.users, Stays: c.stays,
 		}
 		s.Needs, s.Returns, old = w.needs(c, w.wanted), w.returns(c), c.volume
 		s.Asks, s.Change, s.Keeps, s.Why = Request{c.template.Size, c.template.Attributes}, w.change(c), w.keeps, "it is another volume"
@@ -503,7 +514,7 @@ func (w *world) collect() {
 // check checks the invariants.
 func (w *world) check() {
 	w.t.Helper()
-	if down := replicas - w.ready(); down > w.budget && w.lost == "" {
+	if down := replicas - w.ready(); down > w.budget && w.lost == "" && !w.failed {
 		w.fail("%d replicas are down, and %d may be (I4)", down, w.budget)
 	}
 	mounted := map[string]int32{}

@@ -19,9 +19,9 @@ type Check struct {
 var Checks = []Check{
 	{
 		Name:   "templates in place",
-		Looks:  "at the claim templates that change, for data sources.",
-		Why:    "The next claim of an ordinal would ask for the content of the source instead of the ordinal's data.",
-		Remedy: "Recreate the StatefulSet without the data source first.",
+		Looks:  "at the claim templates that change, for data sources and for the name of a volume.",
+		Why:    "The next claim of an ordinal would ask for the content of the source, or for its former volume, instead of its data.",
+		Remedy: "Recreate the StatefulSet without that field first.",
 		Find:   templates,
 	},
 	{
@@ -67,13 +67,22 @@ func (s State) claimed(c *Claim) string {
 func templates(s State) []plan.Finding {
 	var found []plan.Finding
 	for _, template := range s.Set.Spec.VolumeClaimTemplates {
-		if s.replaces(template.Name) && (template.Spec.DataSource != nil || template.Spec.DataSourceRef != nil) {
-			found = append(found, plan.Finding{
-				Reason: api.ReasonStorageUnfit, Object: s.object(),
-				Message: fmt.Sprintf("claim template %s of %s has a data source: the next claim of an ordinal would ask for its content instead of the ordinal's data", template.Name, s.object()),
-				Remedy:  "recreate the StatefulSet without the data source first, from its manifest, and let its pods run: " + s.Kubectl.Do("get", s.Resource, "-n", s.Set.Namespace, s.Set.Name, "-o", "yaml"),
-			})
+		what, asks := "", ""
+		switch {
+		case !s.replaces(template.Name):
+		case template.Spec.DataSource != nil || template.Spec.DataSourceRef != nil:
+			what, asks = "a data source", "its content"
+		case template.Spec.VolumeName != "":
+			what, asks = "a volumeName", "volume "+template.Spec.VolumeName
 		}
+		if what == "" {
+			continue
+		}
+		found = append(found, plan.Finding{
+			Reason: api.ReasonStorageUnfit, Object: s.object(),
+			Message: fmt.Sprintf("claim template %s of %s has %s: the next claim of an ordinal would ask for %s instead of the ordinal's data", template.Name, s.object(), what, asks),
+			Remedy:  "recreate the StatefulSet without " + what + " first, from its manifest, and let its pods run: " + s.Kubectl.Do("get", s.Resource, "-n", s.Set.Namespace, s.Set.Name, "-o", "yaml"),
+		})
 	}
 	return found
 }

@@ -123,15 +123,9 @@ func (s State) reachesKept(o Ordinal, node corev1.Node) bool {
 	return true
 }
 
-// reachedBy returns the nodes within the allowed topologies of a class. A class without any has all nodes.
+// reachedBy returns the nodes within the allowed topologies of a class.
 func reachedBy(class *storagev1.StorageClass, nodes []corev1.Node) []corev1.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
-		return len(class.AllowedTopologies) > 0 && !slices.ContainsFunc(class.AllowedTopologies, func(term corev1.TopologySelectorTerm) bool {
-			return !slices.ContainsFunc(term.MatchLabelExpressions, func(e corev1.TopologySelectorLabelRequirement) bool {
-				return !slices.Contains(e.Values, node.Labels[e.Key])
-			})
-		})
-	})
+	return slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool { return !volumes.Provides(class, node.Labels) })
 }
 
 func contains(nodes []corev1.Node, node corev1.Node) bool {

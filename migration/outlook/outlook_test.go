@@ -166,6 +166,9 @@ func TestFindings(t *testing.T) {
 		"a data source, kept": {state(copied, func(s *State) {
 			s.Set.Spec.VolumeClaimTemplates[1].Spec.DataSource = &corev1.TypedLocalObjectReference{Name: "x"}
 		}), ""},
+		"a volume by name": {state(copied, func(s *State) {
+			s.Set.Spec.VolumeClaimTemplates[0].Spec.VolumeName = "pv-0"
+		}), "!StorageUnfit"},
 		"classes were not read":    {state(copied, func(s *State) { s.Classes.Storage = nil }), ""},
 		"no such attributes":       {state(api.VolumeSpec{VolumeAttributesClassName: new("gold")}, func(s *State) { s.Classes.Attributes = []storagev1.VolumeAttributesClass{} }), "!StorageClassMissing"},
 		"a snapshot, smaller":      {state(api.VolumeSpec{Method: api.MethodSnapshot, Size: size("512Mi")}), "!StorageUnfit"},

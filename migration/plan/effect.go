@@ -125,7 +125,7 @@ type Effect struct {
 	Hook *HookTurn `json:"-"`
 	// Writer is for PauseWriter, ReleaseWriter and UnmarkWriter.
 	Writer Pausing `json:"-"`
-	// Manifest is the StatefulSet of RecreateSet and UpdateSet in JSON, Poke the annotation of PokeSet, and Request is for ChangeClaim.
+	// Manifest is the StatefulSet of RecreateSet and UpdateSet in JSON, and the one that follows OrphanSet, Poke the annotation of PokeSet, and Request is for ChangeClaim.
 	Manifest string          `json:"-"`
 	Poke     string          `json:"-"`
 	Request  inplace.Request `json:"-"`

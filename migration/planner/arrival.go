@@ -36,11 +36,15 @@ func (p *View) aboutToStop(decision plan.Decision) (int32, bool) {
 // since, and an ordinal stopped then would be down until a user acts.
 func (p gatePlanner) letIn(k int32) *plan.Hold {
 	asked := p.Arrival
-	if asked == nil || asked.Finding == nil || asked.Ordinal != k || asked.Side != p.takerName {
+	if asked == nil || asked.Finding == nil || asked.Ordinal != k || asked.Side != p.takerName && p.Storage == nil {
 		return nil
 	}
+	where := "on the other side"
+	if p.Storage != nil {
+		where = "again"
+	}
 	hold := asked.Finding.Hold()
-	hold.Message = fmt.Sprintf("ordinal %d is not stopped, since it would not start on the other side: %s", k, hold.Message)
+	hold.Message = fmt.Sprintf("ordinal %d is not stopped, since it would not start %s: %s", k, where, hold.Message)
 	return hold
 }
 

@@ -48,7 +48,7 @@ var gates = []Gate{
 	{"start withdrawn", false, true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.withdrawn() }},
 	{"slices", false, false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.unsafe() }},
 	{"volumes", false, true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.shared(k) }},
-	{"arrival", true, true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.letIn(k) }},
+	{"arrival", true, false, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.letIn(k) }},
 	{"health after the start", true, false, func(v *View, _ int32) *plan.Hold { return healthPlanner{v}.afterStartHold() }},
 	{healthBeforeStop, true, false, func(v *View, k int32) *plan.Hold { return healthPlanner{v}.beforeStopHold(k) }},
 	{"load", true, false, func(v *View, k int32) *plan.Hold { return loadPlanner{v}.hold(k) }},

@@ -95,7 +95,7 @@ type look struct {
 // looksAt returns the checks of a snapshot, in order.
 func looksAt(s plan.Snapshot) []look {
 	if s.Storage != nil {
-		return []look{{plan.CheckSchedule, scheduleFindings}, {plan.CheckStorage, storageFindings}, {plan.CheckSource, Source}, {plan.CheckBudget, storageBudgets}, {plan.CheckInFlight, inFlightFindings}, {plan.CheckWriters, writerFindings}}
+		return []look{{plan.CheckSchedule, scheduleFindings}, {plan.CheckStorage, storageFindings}, {plan.CheckSource, storageSource}, {plan.CheckBudget, storageBudgets}, {plan.CheckInFlight, inFlightFindings}, {plan.CheckWriters, writerFindings}}
 	}
 	return []look{
 		{plan.CheckSplit, LeftOut},

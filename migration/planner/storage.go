@@ -33,7 +33,15 @@ func (p storagePlanner) reads(decision plan.Decision) Reads {
 	if decision.NeedsLiveRead() {
 		sc.Identity = BothSides &^ proven(p.Snapshot)
 	}
+	if effect := decision.Effect; effect != nil && p.stops(effect.Verb) {
+		sc.Arrival = &effect.Ordinal
+	}
 	return sc
+}
+
+// stops reports whether a write is one of those by which an ordinal that still runs is stopped.
+func (p storagePlanner) stops(verb plan.Verb) bool {
+	return slices.Contains([]plan.Verb{plan.HoldClaim, plan.EndClaim, plan.EvictPod}, verb) && p.observed().Where() == inplace.Before
 }
 
 // down reports whether the ordinal in flight is down, or starts.
@@ -142,19 +150,36 @@ func (p storagePlanner) shift() *plan.Decision {
 	case decision.Record != nil:
 		return p.record(s, *decision.Record)
 	}
-	if held := p.beforeStop(s, *decision.Action); held != nil {
-		return held
+	decided := p.effect(s, decision)
+	if effect := decided.Effect; effect != nil && p.stops(effect.Verb) {
+		return cmp.Or(p.beforeStop(s), decided)
 	}
-	return p.effect(s, decision)
+	return decided
 }
 
 // waits returns the decision to wait, with the deadline of the step.
 func (p storagePlanner) waits(s inplace.Snapshot, decision inplace.Decision) *plan.Decision {
-	step := stepOfWait(s.Where(), decision.Hold.Reason)
+	hold := decision.Hold
 	if s.Record.Handoff == nil {
-		return &plan.Decision{Hold: decision.Hold, Wait: decision.Wait}
+		return &plan.Decision{Hold: hold, Wait: decision.Wait}
 	}
-	return p.at(step, &plan.Decision{Hold: decision.Hold, Wait: decision.Wait})
+	view := p.facing(s.Record.Handoff)
+	k, side := s.Record.Handoff.Ordinal, view.taker
+	if _, found := view.giver.Pod(k); found {
+		side = view.giver
+	}
+	switch hold.Reason { // a move that waits for the same shows the trouble of the pod, the end of its grace period, and the way out
+	case api.ReasonPodTerminating:
+		hold = cmp.Or(stopping(*side, k), hold)
+	case api.ReasonPodMissing, api.ReasonPodNotReady:
+		if coming := handoffOf(view).comingUp(side, k); coming != nil {
+			if decision.Wait > 0 {
+				coming.Wait = min(decision.Wait, cmp.Or(coming.Wait, decision.Wait))
+			}
+			return coming
+		}
+	}
+	return p.at(stepOfWait(s.Where(), hold.Reason), &plan.Decision{Hold: hold, Wait: decision.Wait})
 }
 
 // stepOfWait returns the step of the ordinal in flight at which the migration waits.
@@ -206,7 +231,7 @@ func (p storagePlanner) record(s inplace.Snapshot, next inplace.Record) *plan.De
 		record.Handoff, record.Hooks, record.TurnedBack = p.begun(*is), hookPlanner(p).begun(is.Ordinal), nil
 		return &plan.Decision{Record: &record, Step: api.StepCopyAhead}
 	case was != nil && is == nil:
-		if !was.Turned {
+		if !was.Turned && p.podOf(was.Ordinal).Ready {
 			record.Pace, record.Hooks = p.paceWith(*p.Record.Handoff), hookPlanner(p).arrived(was.Ordinal)
 		}
 		record.Handoff = nil
@@ -242,13 +267,9 @@ func (p storagePlanner) begun(h inplace.Handoff) *api.Handoff {
 	return handoff
 }
 
-// beforeStop returns why an ordinal that still runs is not to be stopped by this write, the first of which are those on its
-// claims. The hooks before the stop run right before it.
-func (p storagePlanner) beforeStop(s inplace.Snapshot, action inplace.Action) *plan.Decision {
-	stops := slices.Contains([]inplace.Verb{inplace.HoldClaim, inplace.DeleteClaim, inplace.Evict}, action.Verb)
-	if !stops || s.Where() != inplace.Before {
-		return nil
-	}
+// beforeStop returns why the ordinal in flight, which still runs, is not to be stopped. The hooks before the stop run right
+// before it.
+func (p storagePlanner) beforeStop(s inplace.Snapshot) *plan.Decision {
 	k := s.Record.Handoff.Ordinal
 	if hold := gatePlanner(p).gate(k); hold != nil {
 		return cmp.Or(p.withdraw(s), p.held(api.StepCopyAhead, *hold))

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -62,6 +63,54 @@ func TestStorageBudgetOfZero(t *testing.T) {
 		if len(found) != 1 || found[0].Reason != api.ReasonBudgetZero || found[0].Warning != tc.warning {
 			t.Errorf("%s: %+v", name, found)
 		}
+	}
+}
+
+// TestStorageOfSetsThatFail: a pod that is not available refuses a copy, and only warns about a growth, which may be its remedy.
+// A policy for claims of ordinals that are scaled down is none about a change that scales nothing.
+func TestStorageOfSetsThatFail(t *testing.T) {
+	for name, tc := range map[string]struct {
+		s       plan.Snapshot
+		warning bool
+	}{"a copy": {inPlaceSnapshot(), false}, "growth": {growingSnapshot(nil, nil), true}} {
+		tc.s.Source.Set.DeletesClaims, tc.s.Source.Pods[1].Ready = true, false
+		found := storageSource(AsSlices(tc.s))
+		if len(found) != 1 || found[0].Reason != api.ReasonSourceNotHealthy || found[0].Warning != tc.warning {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+// TestStorageKeepsTheOther: of two claims of an ordinal, that of method Copy which needs none keeps its volume. The other one
+// does not wait for a new volume of it, and gets its own within the reach of the present one.
+func TestStorageKeepsTheOther(t *testing.T) {
+	s := replacing(inPlaceSnapshot(), 2, func(*inplace.Handoff, *plan.OrdinalVolume) {})
+	before := claimOfTest(2, false)
+	before.Template, before.Needs, before.Source.Volume.Name = "archive", drift.Nothing, "kept"
+	s.Volumes = append(s.Volumes[:2:2], before, s.Volumes[2])
+	p := storagePlanner{viewOf(AsSlices(s))}
+	in := p.observed()
+	view := p.facing(in.Record.Handoff)
+	v, _ := view.volumeOf(2, "data")
+	beside := p.pairOf(view, in, v).Copy.Beside
+	if beside.Unplaced != "" || !slices.Equal(beside.Given, []string{"kept"}) {
+		t.Errorf("got %+v", beside)
+	}
+}
+
+// TestStorageStartsAgain: an ordinal is not stopped if its pod would not be let in again, and that is asked before its stop.
+func TestStorageStartsAgain(t *testing.T) {
+	s := growingSnapshot([]int32{1}, []int32{2})
+	s.Volumes[1].Change.FileSystem = s.Now.Add(-time.Hour)
+	s.Source.Pods[1].Created = s.Now.Add(-2 * time.Hour)
+	s.Record = *Plan(AsSlices(s)).Record
+	d := Plan(AsSlices(s))
+	if reads := (storagePlanner{viewOf(AsSlices(s))}).reads(d); d.Effect == nil || reads.Arrival == nil || *reads.Arrival != 1 {
+		t.Fatalf("%+v reads %+v", d, reads)
+	}
+	s.Arrival = &plan.Arrival{Ordinal: 1, Finding: &plan.Finding{Reason: api.ReasonWriteRefused, Message: "denied", Remedy: "allow it"}}
+	if d := Plan(AsSlices(s)); d.Hold == nil || d.Hold.Reason != api.ReasonWriteRefused || d.Hold.Remedy == "" {
+		t.Errorf("it is refused: %+v", d)
 	}
 }
 

@@ -30,10 +30,21 @@ func storageFindings(s plan.Snapshot) []plan.Finding {
 // storageBudgets finds reasons in the budgets. A driver changes volumes while their pods run, so that a budget of zero is only
 // in the way of copies, and of the restart of a pod whose file system grows only then.
 func storageBudgets(s plan.Snapshot) []plan.Finding {
-	findings := Budgets(s)
+	return ofStops(s, Budgets(s), api.ReasonBudgetZero)
+}
+
+// storageSource finds reasons in the state of the set. Nothing is scaled down, so whenScaled deletes no claim, and a driver
+// also grows the full volume of a pod that fails.
+func storageSource(s plan.Snapshot) []plan.Finding {
+	findings := slices.DeleteFunc(Source(s), func(f plan.Finding) bool { return f.Reason == api.ReasonClaimsDeletedOnScale })
+	return ofStops(s, findings, api.ReasonSourceNotHealthy)
+}
+
+// ofStops makes findings of a reason warnings if no ordinal is stopped for a copy.
+func ofStops(s plan.Snapshot, findings []plan.Finding, reason string) []plan.Finding {
 	copies := slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool { return v.Needs == drift.Copy })
 	for i := range findings {
-		findings[i].Warning = findings[i].Warning || findings[i].Reason == api.ReasonBudgetZero && !copies
+		findings[i].Warning = findings[i].Warning || findings[i].Reason == reason && !copies
 	}
 	return findings
 }
@@ -50,6 +61,9 @@ func (p storagePlanner) ofSet() []plan.Finding {
 	add := func(reason, message, remedy string) { findings = append(findings, p.finding(reason, message, remedy)) }
 	if refusal := set.Refusal(object); refusal != nil && !p.pausesOwner() {
 		add(refusal.Reason, refusal.Message, refusal.Remedy)
+	}
+	if kept := set.Kept(object); kept != nil && !set.Manifest.Equals(p.Storage.Wanted) {
+		add(kept.Reason, kept.Message, kept.Remedy)
 	}
 	if set.Owner != "" && set.Operator.Field != "" {
 		findings = append(findings, p.resumes())
@@ -135,6 +149,9 @@ func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 		return about(volumes.ReasonClaimOwned, "claim "+ref.Name+" has an owner, with which it would be deleted", v.Source.Describe())
 	case claim.OncePod:
 		return about(volumes.ReasonClaimNotShareable, "claim "+ref.Name+" has access mode ReadWriteOncePod: no second pod can read it while its ordinal runs", "copy it by hand, or with the application stopped")
+	case stays(v.Source) != nil:
+		kept := stays(v.Source)
+		return about(kept.Reason, kept.Message, kept.Remedy)
 	case len(users) > 0:
 		return about(volumes.ReasonForeignPod, fmt.Sprintf("claim %s is used by pod %s, too: it would keep the claim after the stop", ref.Name, strings.Join(users, ", ")), "end that pod, or let it use another claim")
 	}

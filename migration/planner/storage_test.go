@@ -426,15 +426,12 @@ func TestStorageStopAsksTheGates(t *testing.T) {
 	s := replacing(inPlaceSnapshot(), 2, func(*inplace.Handoff, *plan.OrdinalVolume) {})
 	s.Source.Pods[0].Ready = false
 	p := storagePlanner{viewOf(AsSlices(s))}
-	for _, verb := range []inplace.Verb{inplace.HoldClaim, inplace.DeleteClaim} {
-		d := p.beforeStop(p.observed(), inplace.Action{Verb: verb, Name: "data-web-2"})
-		if d == nil || d.Hold == nil || d.Hold.Reason != api.ReasonReplicaUnavailable {
-			t.Errorf("%s: got %+v", verb, d)
+	for verb, want := range map[plan.Verb]bool{plan.HoldClaim: true, plan.EndClaim: true, plan.EvictPod: true, plan.CarryVolume: false, plan.FreeClaim: false} {
+		if got := p.stops(verb); got != want {
+			t.Errorf("%s stops: %t", verb, got)
 		}
 	}
-	for _, verb := range []inplace.Verb{inplace.Secure, inplace.Fill} {
-		if d := p.beforeStop(p.observed(), inplace.Action{Verb: verb, Name: "old-2"}); d != nil {
-			t.Errorf("%s: got %+v", verb, d)
-		}
+	if d := p.beforeStop(p.observed()); d == nil || d.Hold == nil || d.Hold.Reason != api.ReasonReplicaUnavailable {
+		t.Errorf("got %+v", d)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,9 +23,19 @@ func giverOf(h *inplace.Handoff) plan.SideName {
 	return plan.SourceSide
 }
 
-// facing returns the view in the direction of a handoff, whatever the mode is now.
+// facing returns the view in the direction of a handoff, whatever the mode is now. A claim of its ordinal that is not replaced
+// keeps its volume, whatever its method: no other volume waits for a new one of it, and each is placed within its reach.
 func (p storagePlanner) facing(h *inplace.Handoff) *View {
 	view := *p.View
+	if h != nil {
+		view.Volumes = slices.Clone(view.Volumes)
+		for i := range view.Volumes {
+			v := &view.Volumes[i]
+			if v.Ordinal == h.Ordinal && !slices.ContainsFunc(h.Slots, func(handed inplace.Handed) bool { return handed.Template == v.Template }) {
+				v.Method, v.Copy = api.MethodRebind, nil
+			}
+		}
+	}
 	view.giverName = giverOf(h)
 	view.takerName = view.giverName.Other()
 	view.giver, view.taker, view.claims = view.Side(view.giverName), view.Side(view.takerName), nil
@@ -56,12 +67,13 @@ func newOf(v plan.OrdinalVolume) volumes.Holding {
 func (p storagePlanner) observed() inplace.Snapshot {
 	st := p.Storage
 	var ordinal *int32
+	var starts time.Duration
 	if p.Record.Handoff != nil {
-		ordinal = &p.Record.Handoff.Ordinal
+		ordinal, starts = &p.Record.Handoff.Ordinal, p.spent(api.StepAwaitReadiness)
 	}
 	s := inplace.Snapshot{
 		Now: p.Now, Kubectl: p.Source.Kubectl(), Set: st.Set, Wanted: st.Wanted, Margin: st.Margin, Deadline: p.Spec.Deadline, LowestFirst: p.Spec.Order == api.LowestFirst,
-		Record: inplace.RecordOf(p.Record.Storage, ordinal),
+		Record: inplace.RecordOf(p.Record.Storage, ordinal), Starts: starts,
 	}
 	if p.Record.Baseline != nil {
 		s.Budget = int(p.Record.Baseline.Budget)
@@ -124,7 +136,7 @@ func (p storagePlanner) podOf(k int32) inplace.Pod {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
 		if pod, found := side.Pod(k); found {
 			available := pod.Available(p.Now, max(p.Spec.MinReady, side.Set.MinReady))
-			return inplace.Pod{Found: true, UID: pod.UID, Terminating: pod.Terminating, Ready: available, Node: pod.Node, Created: pod.Created}
+			return inplace.Pod{Found: true, UID: pod.UID, Terminating: pod.Terminating, Ready: available, Serves: pod.Ready, Node: pod.Node, Created: pod.Created}
 		}
 	}
 	return inplace.Pod{}
@@ -172,8 +184,17 @@ func claimInPlace(old, filled volumes.Holding) inplace.Claim {
 	kept := slices.ContainsFunc(c.Keeps, func(name string) bool { return name != api.ClaimFinalizer })
 	users := slices.DeleteFunc(slices.Clone(c.Users), func(name string) bool { return slices.Contains(c.Own, name) })
 	return inplace.Claim{
-		Found: c.Found, UID: c.UID, ResourceVersion: c.ResourceVersion, Volume: c.Volume, Bound: bound, Held: c.Held, Ours: c.Ours, Kept: kept, Terminating: c.Terminating, Owned: c.Owned, Users: users,
+		Stays: stays(old), Found: c.Found, UID: c.UID, ResourceVersion: c.ResourceVersion, Volume: c.Volume, Bound: bound, Held: c.Held, Ours: c.Ours, Kept: kept, Terminating: c.Terminating, Owned: c.Owned, Users: users,
 	}
+}
+
+// stays returns why a claim would stay after its deletion, whose finalizer of ours is removed.
+func stays(h volumes.Holding) *volumes.Reason {
+	if h.Claim.Terminating {
+		return nil
+	}
+	h.Claim.Keeps = slices.DeleteFunc(slices.Clone(h.Claim.Keeps), func(name string) bool { return name == api.ClaimFinalizer })
+	return volumes.MayStay(h)
 }
 
 func (p storagePlanner) volumeInPlace(held volumes.Holding) inplace.Volume {
@@ -210,7 +231,7 @@ func (p storagePlanner) pairOf(view *View, s inplace.Snapshot, v plan.OrdinalVol
 	if pair.Copy == nil {
 		return pair
 	}
-	pair.Copy.Stopped, pair.Copy.ClaimEnds = ends || !former, ends
+	pair.Copy.Stopped, pair.Copy.ClaimEnds, pair.Copy.Stays = ends || !former, ends, true
 	if to := p.goal(s, v.Template); to != nil {
 		size := to.Spec.Resources.Requests.Storage().Value()
 		pair.Copy.Asked.Size, pair.Copy.Asked.Needed = size, min(pair.Copy.Asked.Needed, size)

@@ -41,6 +41,9 @@ type arrivalChecks struct {
 // drivers and nodes.
 func (e *Inspector) LetsIn(ctx context.Context, about world.Arriving) (*plan.Finding, error) {
 	c := e.toward(about)
+	if about.Migration.Spec.Storage != nil {
+		return c.pod(ctx) // its copies are made before its stop
+	}
 	if err := c.complete(ctx); err != nil {
 		return nil, err
 	}

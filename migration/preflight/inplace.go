@@ -8,13 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/migration/outlook"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/drift"
 )
@@ -36,7 +39,45 @@ func inPlaceChecks() (all []Check) {
 			},
 		})
 	}
-	return all
+	return append(all, Check{
+		Name: "recreation in place", Group: GroupInPlace, InPlace: true,
+		Looks:  "at the API server's answer to a dry run of the StatefulSet with the new claim templates.",
+		Why:    "A policy, a webhook or the validation could reject it after the present one is deleted, and its pods would have no controller.",
+		Remedy: "Let the policy allow it, or correct the claim templates.",
+		Run:    ofSource((*Inspector).recreation),
+	})
+}
+
+// recreation dry-runs the creation of the set with the wanted templates, whose name is taken. What it lacks is only found
+// before that.
+func (e *Inspector) recreation(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if m.Spec.Storage == nil || e.Source.Kind().UpdatesTemplates() {
+		return nil, nil
+	}
+	raw, err := endpoint.UnstructuredOf(e.Source, set)
+	if err != nil {
+		return nil, err
+	}
+	want, _, err := inplace.Live(raw.Object).Want(m.Spec.Volumes)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := want.Manifest("")
+	if err != nil {
+		return nil, err
+	}
+	next, err := world.RecreatedSet(plan.Effect{Manifest: manifest.Text})
+	if err != nil {
+		return nil, err
+	}
+	if err = e.Source.Live.Create(ctx, next, client.DryRunAll); !world.RefusesNext(err) || endpoint.LacksRight(err) {
+		return nil, nil // the check of the rights reports one that is missing
+	}
+	finding, err := rehearsal(e.Source, next, err)
+	if finding == nil || err != nil {
+		return nil, err
+	}
+	return []plan.Finding{*finding}, nil
 }
 
 // Outlook returns what a migration in place does, with the findings of all checks. budget is the disruption budget. A set
@@ -173,9 +214,13 @@ func (e *Inspector) claimsInPlace(ctx context.Context, set *appsv1.StatefulSet, 
 	return all, nil
 }
 
-// quotasInPlace finds a quota without room for the new volumes of one ordinal beside its present ones, and for the growth of
-// all claims.
+// quotasInPlace finds a quota without room for the new volumes of one ordinal beside its present ones, for the growth of all
+// claims, and for the claims of all ordinals in another class.
 func (e *Inspector) quotasInPlace(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) ([]plan.Finding, error) {
+	state, err := e.stateInPlace(ctx, m, set)
+	if err != nil {
+		return nil, err
+	}
 	need := demand{ordinals: 1, of: corev1.ResourceList{}}
 	present := set.Spec.VolumeClaimTemplates
 	wanted := outlook.Wanted(present, m.Spec.Volumes)
@@ -185,6 +230,7 @@ func (e *Inspector) quotasInPlace(ctx context.Context, m *api.Migration, set *ap
 		if asked.Method.FillsSecond() {
 			asked.Copy.Size, asked.Snapshot.Size = asked.Size, asked.Size
 			filled = append(filled, filledTemplate{claim: present[i], asked: asked})
+			need.joins(wanted[i], state.Claims)
 		}
 		growth := wanted[i].Spec.Resources.Requests[corev1.ResourceStorage].DeepCopy()
 		growth.Sub(present[i].Spec.Resources.Requests[corev1.ResourceStorage])
@@ -199,7 +245,21 @@ func (e *Inspector) quotasInPlace(ctx context.Context, m *api.Migration, set *ap
 	if len(need.of) == 0 {
 		return nil, nil
 	}
-	return quotasAt(ctx, e.Source, need.of, "the new volumes of an ordinal beside its present ones, and the growth of claims")
+	return quotasAt(ctx, e.Source, need.of, "the new volumes of an ordinal beside its present ones, and for the class and the growth of all claims")
+}
+
+// joins adds the usage of a class by the claims of a template that are of another one now.
+func (d demand) joins(template corev1.PersistentVolumeClaim, claims []outlook.Claim) {
+	own := demand{of: d.of}
+	for i := range claims {
+		if c := &claims[i]; c.Template.Name == template.Name && c.Found != nil && !ptr.Equal(volumes.ClassNamed(c.Found), volumes.ClassNamed(&template)) {
+			own.ordinals++
+		}
+	}
+	for _, prefix := range claimPrefixes(template, nil)[1:] {
+		own.add(prefix+corev1.ResourcePersistentVolumeClaims, *apiresource.NewQuantity(1, apiresource.DecimalSI))
+		own.add(prefix+corev1.ResourceRequestsStorage, template.Spec.Resources.Requests[corev1.ResourceStorage])
+	}
 }
 
 // NewReportInPlace assigns findings to the checks of a change in place.

@@ -58,6 +58,28 @@ func (e *Observer) arrival(ctx context.Context, m *api.Migration, s plan.Snapsho
 	return new(known.Arrival), nil
 }
 
+// startsAgain returns whether the pod of an ordinal can start again whose volumes are replaced in place.
+func (e *Observer) startsAgain(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet, sc planner.Reads) (*plan.Arrival, error) {
+	known, old := e.arrived, e.Clock.Since(e.arrived.at) >= arrivalFor
+	about := Arriving{Migration: m, Ordinal: known.Ordinal, To: plan.DestinationSide, From: set, Set: set}
+	switch {
+	case e.LetsIn == nil || set == nil:
+		return nil, nil
+	case sc.Arrival != nil && (old || known.Ordinal != *sc.Arrival):
+		about.Ordinal = *sc.Arrival
+	case !old:
+		return new(known.Arrival), nil
+	case known.Finding == nil:
+		return nil, nil
+	}
+	finding, err := e.LetsIn(ctx, about)
+	if err != nil {
+		return nil, err
+	}
+	e.arrived = arrived{plan.Arrival{Ordinal: about.Ordinal, Side: about.To, Finding: finding}, e.Clock.Now()}
+	return new(e.arrived.Arrival), nil
+}
+
 // lookAtArrival requests the answer for the next ordinal, after the migration has started.
 func (e *Observer) lookAtArrival(ctx context.Context, m *api.Migration, s plan.Snapshot, sides map[plan.SideName]*observed) (*plan.Arrival, error) {
 	giver := planner.Giver(s)

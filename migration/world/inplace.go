@@ -43,7 +43,10 @@ func (e *Observer) beyondInPlace(ctx context.Context, m *api.Migration, s plan.S
 	s.Source.Set.Templates = about.templates()
 	s.Volumes = about.volumes(s.Record)
 	s = planner.AsSlices(s)
-	if err := about.left(ctx, s); err != nil {
+	if err = about.left(ctx, s); err != nil {
+		unreachable(&s.Source, err)
+	}
+	if s.Arrival, err = e.startsAgain(ctx, m, source.set, sc); err != nil {
 		unreachable(&s.Source, err)
 	}
 	s.HookJobs, s.Writers = e.hookJobs(ctx, s), e.writers(ctx, m, source.set, sc)
@@ -122,6 +125,7 @@ func (r *replaced) unlock() {
 func setInPlace(view inplace.Set, set *appsv1.StatefulSet, seen plan.Set) inplace.Set {
 	view.Found, view.UID, view.ResourceVersion = true, set.UID, set.ResourceVersion
 	view.Terminating, view.RolledOut = set.DeletionTimestamp != nil, seen.Observed && !seen.RollsOut()
+	view.Keeps = volumes.Foreign(set.Finalizers)
 	if owner := metav1.GetControllerOf(set); owner != nil {
 		view.Owner = owner.Kind + " " + owner.Name
 	}

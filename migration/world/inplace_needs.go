@@ -37,11 +37,11 @@ func (r *replaced) against(to, claim *corev1.PersistentVolumeClaim) drift.Result
 	return drift.Compare(drift.Pair{Template: to, Claim: claim, Volume: r.source.volumes[claim.Spec.VolumeName]}, r.classes)
 }
 
-// returns is the work by which a claim returns to its former template. A volume that a migration has filled returns in all
-// fields, and any other one only in its class of attributes: no volume shrinks.
+// returns is the work by which a claim returns to its former template. A volume that this migration has filled returns in
+// all fields, and any other one only in its class of attributes: no volume shrinks.
 func (r *replaced) returns(to, claim *corev1.PersistentVolumeClaim) drift.Need {
 	back := r.against(to, claim)
-	if volume := r.source.volumes[claim.Spec.VolumeName]; volume != nil && volume.Annotations[api.SealAnnotationKey] != "" {
+	if r.filled(claim) {
 		return back.Needs()
 	}
 	for _, d := range back.Differences {
@@ -50,6 +50,13 @@ func (r *replaced) returns(to, claim *corev1.PersistentVolumeClaim) drift.Need {
 		}
 	}
 	return drift.Nothing
+}
+
+// filled reports whether this migration has filled the volume of a claim. Each migration leaves its seal on the volume, and
+// its UID on the claim, unless the controller of the set has created that.
+func (r *replaced) filled(claim *corev1.PersistentVolumeClaim) bool {
+	volume, by := r.source.volumes[claim.Spec.VolumeName], claim.Annotations[api.OwnerAnnotationKey]
+	return volume != nil && volume.Annotations[api.SealAnnotationKey] != "" && (by == "" || by == string(r.m.UID))
 }
 
 // changeOf returns what the driver of a claim has left to do, with times by our clock.

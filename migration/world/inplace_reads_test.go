@@ -146,6 +146,48 @@ func TestChangeInPlace(t *testing.T) {
 	}
 }
 
+// TestReturnsWhatWasFilled: a volume that this migration has filled returns to the former size, and one that has grown, or that
+// an earlier migration has filled, keeps its size.
+func TestReturnsWhatWasFilled(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seal, by string
+		want     drift.Need
+	}{
+		"it has grown":                    {"", "", drift.Nothing},
+		"filled by this migration":        {"seal", "m", drift.Copy},
+		"filled, its claim of the set":    {"seal", "", drift.Copy},
+		"filled by an earlier migration":  {"seal", "earlier", drift.Nothing},
+		"moved before, and has grown now": {"", "earlier", drift.Nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, m := inPlaceServer(0), inPlaceAsked()
+			former := `{"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"slow","resources":{"requests":{"storage":"512Mi"}}}}]}}`
+			m.Status.Storage = inplace.Record{Former: inplace.Manifest{Text: former}}.Status()
+			var claim corev1.PersistentVolumeClaim
+			var volume corev1.PersistentVolume
+			for name, object := range map[string]client.Object{"data-web-1": &claim, "pv-data-web-1": &volume} {
+				key := client.ObjectKey{Name: name}
+				if object == client.Object(&claim) {
+					key.Namespace = "shop"
+				}
+				if err := at.Get(t.Context(), key, object); err != nil {
+					t.Fatal(err)
+				}
+				object.SetAnnotations(map[string]string{api.OwnerAnnotationKey: tc.by})
+				if object == client.Object(&volume) {
+					object.SetAnnotations(map[string]string{api.SealAnnotationKey: tc.seal})
+				}
+				if err := at.Update(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if s, _ := observeInPlace(t, at, m); s.Volumes[1].Returns != tc.want {
+				t.Errorf("it needs %s, want %s", s.Volumes[1].Returns, tc.want)
+			}
+		})
+	}
+}
+
 // TestIsClaimOf: a claim belongs to a set by its name.
 func TestIsClaimOf(t *testing.T) {
 	for name, want := range map[string]bool{

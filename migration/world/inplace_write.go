@@ -3,7 +3,9 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +24,8 @@ import (
 // writeInPlace performs a write that only a migration in place makes.
 func (e *Executor) writeInPlace(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (client.Object, error) {
 	switch effect.Verb {
+	case plan.OrphanSet:
+		return nil, e.orphan(ctx, at, effect)
 	case plan.RecreateSet:
 		return e.recreate(ctx, at, effect)
 	case plan.UpdateSet:
@@ -63,6 +67,31 @@ func (e *Executor) updateTemplates(ctx context.Context, at endpoint.Endpoint, ef
 	}
 	spec, _ := live["spec"].(map[string]any)
 	return patch(ctx, at, at.NewSet(named(at, effect)), effect, map[string]any{"spec": map[string]any{"volumeClaimTemplates": spec["volumeClaimTemplates"]}})
+}
+
+// orphan deletes the StatefulSet, and leaves its pods and claims. Its pods have no controller if the next one is refused, so
+// its creation is dry-run before. That the name is taken is the last thing that an API server finds.
+func (e *Executor) orphan(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
+	next, err := RecreatedSet(effect)
+	if err != nil {
+		return err
+	}
+	if err := at.Live.Create(ctx, next, client.DryRunAll); RefusesNext(err) {
+		return fmt.Errorf("it is not deleted, because the StatefulSet with the next claim templates would be refused: %w", err)
+	}
+	return e.remove(ctx, at, effect)
+}
+
+// RefusesNext reports whether the answer to the dry run of the set that follows means that its creation would fail. It says
+// nothing about a quota, which the present set uses, and a webhook may not answer dry runs.
+func RefusesNext(err error) bool {
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
+		return false
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"), apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
+		return false
+	}
+	return true
 }
 
 // recreate creates the StatefulSet again, with the fence, so that no process of an older epoch writes it.

@@ -2,14 +2,17 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,6 +94,44 @@ func TestEvict(t *testing.T) {
 			_, err := inPlaceAt(c).Do(t.Context(), plan.Effect{Verb: plan.EvictPod, Side: plan.SourceSide, Name: "web-2", UID: "u", ResourceVersion: "7"})
 			if !tc.want(err) || sent != "eviction of web-2 u" {
 				t.Errorf("sent %q: %v", sent, err)
+			}
+		})
+	}
+}
+
+// TestOrphan: a set is deleted only if the API server would let in the one that follows. That its name is taken, or a quota
+// that the present one uses, says nothing.
+func TestOrphan(t *testing.T) {
+	resource := schema.GroupResource{Group: "apps", Resource: "statefulsets"}
+	for name, tc := range map[string]struct {
+		answer  error
+		deleted bool
+	}{
+		"let in":              {apierrors.NewAlreadyExists(resource, "web"), true},
+		"a quota":             {apierrors.NewForbidden(resource, "web", errors.New("exceeded quota: sets")), true},
+		"a webhook":           {apierrors.NewBadRequest("webhook does not support dry run"), true},
+		"a policy":            {apierrors.NewForbidden(resource, "web", errors.New("denied: class fast")), false},
+		"the validation":      {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, "web", nil), false},
+		"it does not respond": {errors.New("timeout"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}}
+			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(set).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.CreateOption) error {
+					if dry := (&client.CreateOptions{}).ApplyOptions(options).DryRun; len(dry) == 0 {
+						t.Error("it was created")
+					}
+					return tc.answer
+				},
+			}).Build()
+			key := client.ObjectKeyFromObject(set)
+			if err := c.Get(t.Context(), key, set); err != nil {
+				t.Fatal(err)
+			}
+			next := `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web","namespace":"shop"}}`
+			_, err := inPlaceAt(c).Do(t.Context(), plan.Effect{Verb: plan.OrphanSet, Side: plan.SourceSide, Name: "web", UID: "u", ResourceVersion: set.ResourceVersion, Manifest: next})
+			if left := c.Get(t.Context(), key, set); (err == nil) != tc.deleted || apierrors.IsNotFound(left) != tc.deleted {
+				t.Errorf("%v, then %v", err, left)
 			}
 		})
 	}

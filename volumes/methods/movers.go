@@ -85,6 +85,11 @@ func (w writer) mover(ctx context.Context, pair volumes.Pair) (client.Object, er
 		if near, err = w.near(ctx, pair.Copy); err != nil {
 			return nil, err
 		}
+		stays, places, err := w.staying(ctx, pair.Copy, template)
+		if err != nil {
+			return nil, err
+		}
+		template, near = stays, append(near, places...)
 	}
 	if role == volumes.RolePlaceholder {
 		return w.placeholder(template, near), nil

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -109,16 +111,21 @@ func manifestTemplates(path, set string) ([]corev1.PersistentVolumeClaim, error)
 	var others []string
 	const most = 4096
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, most); ; {
-		var each appsv1.StatefulSet
-		if err := decoder.Decode(&each); err != nil {
+		var document json.RawMessage
+		if err := decoder.Decode(&document); err != nil {
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			return nil, command.Usagef("--%s %s: %v", FromManifest, path, err)
 		}
-		known := slices.Contains([]string{appsv1.SchemeGroupVersion.String(), slicesapi.GroupVersion.String()}, each.APIVersion)
+		if !isStatefulSet(document) {
+			continue
+		}
+		var each appsv1.StatefulSet
+		err := json.Unmarshal(document, &each)
 		switch {
-		case !known || each.Kind != "StatefulSet":
+		case err != nil:
+			return nil, command.Usagef("--%s %s: %v", FromManifest, path, err)
 		case each.Name != set:
 			others = append(others, each.Name)
 		case len(each.Spec.VolumeClaimTemplates) == 0:
@@ -131,6 +138,13 @@ func manifestTemplates(path, set string) ([]corev1.PersistentVolumeClaim, error)
 		return nil, command.Usagef("--%s %s has no StatefulSet %s, only %s", FromManifest, path, set, strings.Join(others, ", "))
 	}
 	return nil, command.Usagef("--%s %s has no StatefulSet", FromManifest, path)
+}
+
+// isStatefulSet reports whether a document is a StatefulSet of a known kind. Documents of other kinds may have any form.
+func isStatefulSet(document []byte) bool {
+	var of metav1.TypeMeta
+	known := []string{appsv1.SchemeGroupVersion.String(), slicesapi.GroupVersion.String()}
+	return json.Unmarshal(document, &of) == nil && of.Kind == "StatefulSet" && slices.Contains(known, of.APIVersion)
 }
 
 // snapshotClass is the setting of a snapshot's class in place, where class is the class of the volumes.

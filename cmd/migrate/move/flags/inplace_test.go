@@ -96,11 +96,12 @@ func TestFromManifest(t *testing.T) {
 	const set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: NAME}\nspec:\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {storageClassName: fast}\n"
 	const other = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
 	for name, tc := range map[string]struct{ text, want string }{
-		"found":        {other + "---\n" + strings.ReplaceAll(set, "NAME", "db") + "---\n" + strings.ReplaceAll(set, "NAME", "web"), ""},
-		"another name": {strings.ReplaceAll(set, "NAME", "db"), "has no StatefulSet web, only db"},
-		"none":         {other, "has no StatefulSet"},
-		"no templates": {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n", "StatefulSet web has no claim templates"},
-		"no YAML":      {"a: [", "--from-manifest"},
+		"found":         {other + "---\n" + strings.ReplaceAll(set, "NAME", "db") + "---\n" + strings.ReplaceAll(set, "NAME", "web"), ""},
+		"beside others": {"apiVersion: db.example.com/v1\nkind: Database\nmetadata: {name: web}\nspec: {replicas: three, template: small, volumeClaimTemplates: none}\n---\n# nothing\n---\n- a list\n---\n" + strings.ReplaceAll(set, "NAME", "web"), ""},
+		"another name":  {strings.ReplaceAll(set, "NAME", "db"), "has no StatefulSet web, only db"},
+		"none":          {other, "has no StatefulSet"},
+		"no templates":  {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n", "StatefulSet web has no claim templates"},
+		"no YAML":       {"a: [", "--from-manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "web.yaml")
