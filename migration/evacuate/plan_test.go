@@ -239,6 +239,16 @@ func TestCircles(t *testing.T) {
 	}
 }
 
+// TestNotSelected: a set that uses one that is not selected, or does not exist, waits for nothing, and the plan states it.
+func TestNotSelected(t *testing.T) {
+	old := idle("old")
+	old.Uses = movable("old", 0, "db").Uses
+	p := Of(Inventory{Sets: []Set{movable("web", 1, "db"), old}})
+	if got := fmt.Sprint(rowsOf(p)); got != "[shop/web 0s-1m0s]" || len(p.Dropped) != 1 || p.Dropped[0].Why != "env db names its Service shop/db, and it is not selected: it stays where it is" {
+		t.Errorf("%s, dropped %+v", got, p.Dropped)
+	}
+}
+
 // TestMany: a plan of hundreds of sets of one long chain and of many limits has an end.
 func TestMany(t *testing.T) {
 	i := Inventory{Limits: Limits{Limits: berths.Limits{Node: 4, Link: 16, StorageClass: 8}, Sets: 32}}

@@ -142,6 +142,9 @@ func (v *view) state(name string) api.EvacuatedState {
 	return state
 }
 
+// PausedByIt is the message of a Migration that its Evacuation has paused.
+const PausedByIt = "paused by the Evacuation"
+
 // derive returns the state of a Migration, and why it does not continue.
 func (v *view) derive(name string) (api.EvacuatedState, string) {
 	m, found := v.Migrations[name]
@@ -160,7 +163,7 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return v.waits(name)
 	case m.Mode == api.ModePause && m.Held && !m.Begun: // a stall of the time before its pause holds nothing
 		if v.Spec.Mode != api.EvacuationRun {
-			return api.EvacuatedPaused, "paused by the Evacuation"
+			return api.EvacuatedPaused, PausedByIt
 		}
 		return v.waits(name)
 	case m.Stalled != "":
@@ -172,7 +175,7 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 	case !m.Held:
 		return api.EvacuatedPaused, "paused by a user"
 	default:
-		return api.EvacuatedPaused, "paused by the Evacuation"
+		return api.EvacuatedPaused, PausedByIt
 	}
 }
 

@@ -43,10 +43,10 @@ func Report(ctx context.Context, c *command.Common, evacuation, format string) e
 		return err
 	}
 	r, err := readCourse(ctx, connection, client.ObjectKey{Namespace: namespace, Name: evacuation}, c.Clock.Now)
-	if err == nil {
-		err = r.readLeft(ctx, connection)
-	}
 	if err != nil {
+		return err
+	}
+	if err := r.readLeft(ctx, connection); err != nil {
 		return command.Unreachable(connection.Name(), err)
 	}
 	switch format {
@@ -164,7 +164,10 @@ func (r course) times() (all [][2]string) {
 		}
 		all = append(all, [2]string{"Planned", text})
 	}
-	if r.LeftSeconds != nil {
+	switch {
+	case r.LeftSeconds == nil && r.Stuck > 0:
+		all = append(all, [2]string{"Expected", fmt.Sprintf("no end: %s cannot continue without a change", view.Count(r.Stuck, "StatefulSet"))})
+	case r.LeftSeconds != nil:
 		from := "the plan"
 		if r.Measured > 0 {
 			from = view.Count(int(r.Measured), "handoff") + " so far"
