@@ -174,6 +174,8 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedMoving, ""
 	case !m.Held:
 		return api.EvacuatedPaused, "paused by a user"
+	case v.Spec.Mode == api.EvacuationRun: // it is resumed at its turn
+		return api.EvacuatedWaiting, ""
 	default:
 		return api.EvacuatedPaused, PausedByIt
 	}

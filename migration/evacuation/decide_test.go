@@ -78,7 +78,7 @@ func TestDecide(t *testing.T) {
 		"after one that is not listed":           {"", 0, entries("a:x"), map[string]Migration{"a": held(), "x": moved}, "none [a Held]"},
 		"paused":                                 {api.EvacuationPause, 0, entries("db", "web"), map[string]Migration{"db": moving, "web": held()}, "db Pause true [db Moving, web Paused]"},
 		"paused, and one is being rolled back":   {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRollback, true, false })}, "none [db RollingBack]"},
-		"resumed":                                {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true })}, "db Run false [db Paused]"},
+		"resumed":                                {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true })}, "db Run false [db Waiting]"},
 		"rolled back":                            {api.EvacuationRollback, 0, entries("db", "web", "app"), map[string]Migration{"db": moved, "web": byUser, "app": held()}, "web Rollback true [db Moved, web Paused, app Paused]"},
 		"rolled back before it began":            {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Held = api.ModeRun, false })}, "db Pause true [db Moving]"},
 		"rolled back automatically, not paused":  {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": automatic}, "none [db Moving]"},
@@ -97,6 +97,7 @@ func TestDecide(t *testing.T) {
 		"one that stalls on its way back takes no place": {"", 1, entries("db", "web"), map[string]Migration{"db": held(), "web": of(func(m *Migration) {
 			m.Held, m.Returned, m.Mode, m.Begun, m.Stalled = false, true, api.ModeRollback, true, "X: y"
 		})}, "db Run false [db Waiting, web Stalled]"},
+		"resumed, in the order":    {"", 1, entries("db", "web:db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true }), "web": held()}, "db Run false [db Waiting, web Waiting]"},
 		"a circle through waves":   {"", 0, entries("a:c", "b", "c@x", "d@x", "e@xx"), map[string]Migration{"a": held(), "b": moving, "c": held(), "d": held(), "e": held()}, "none [a Held, b Moving, c Held, d Held, e Held]"},
 		"recovering is left alone": {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRecover, true, false })}, "none [db RollingBack]"},
 	} {

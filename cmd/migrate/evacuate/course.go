@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
+	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
@@ -139,6 +140,9 @@ func courseOf(e *api.Evacuation, migrations []api.Migration, cluster string, now
 	var lasts int64
 	for _, entry := range e.Spec.Migrations {
 		next := moved{Migration: entry.Name, State: cmp.Or(states[entry.Name].State, api.EvacuatedWaiting), Message: states[entry.Name].Message, Planned: entry.Planned}
+		if cmp.Or(e.Spec.Mode, api.EvacuationRun) == api.EvacuationRun && next.Message == evacuation.PausedByIt { // the status is of the time before
+			next.State, next.Message = api.EvacuatedWaiting, ""
+		}
 		if m := found[entry.Name]; m != nil {
 			next.fill(m, cluster, now)
 		}

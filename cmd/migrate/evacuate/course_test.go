@@ -15,8 +15,10 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
+	"github.com/sliceshift/sliceshift/migration/report/page"
 )
 
 // minutes returns a time after noon.
@@ -162,6 +164,10 @@ func TestNothingMoves(t *testing.T) {
 	if got := strings.Join(s.lines(courseOf(e, migrations, "east", minutes(12)), 4, 0), "\n"); strings.Contains(got, "Expected") || strings.Contains(got, "paused by the Evacuation") {
 		t.Errorf("while it is paused:\n%s", got)
 	}
+	e.Spec.Mode = api.EvacuationRun // the status is still that of the pause
+	if r := courseOf(e, migrations, "east", minutes(12)); r.LeftSeconds == nil || *r.LeftSeconds == 0 || r.Stuck > 0 {
+		t.Errorf("just resumed: %v s are left, %d cannot continue", r.LeftSeconds, r.Stuck)
+	}
 }
 
 // TestWidths: on each terminal that is wide enough for a bar, no line is wider than it, whatever the names.
@@ -222,10 +228,34 @@ func TestCoursePicture(t *testing.T) {
 	if err := xml.Unmarshal([]byte(image), new(struct{})); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{`class="planned"`, `class="expected"`, "<title>shop/" + long + ", planned from", "…", "expected until 2026-01-01 12:16:00"} {
+	for _, want := range []string{`class="planned"`, `class="expected"`, "</title>! m-ledger</text>", "<title>Stalled: BudgetZero: none may be down</title>", "<title>shop/" + long + ", planned from", "…", "expected until 2026-01-01 12:16:00"} {
 		if !strings.Contains(string(image), want) {
 			t.Errorf("the picture lacks %q:\n%s", want, image)
 		}
+	}
+}
+
+// TestForeignNames: the API accepts any text as the name of an entry. The page escapes it, and the terminal gets no escape
+// sequence.
+func TestForeignNames(t *testing.T) {
+	e, migrations := halfway()
+	foreign := "<img src=x onerror=alert(1)>\x1b[2J\u202e"
+	e.Spec.Migrations[3].Name, e.Status.Migrations[3].Name, e.Status.Migrations[3].Message = foreign, foreign, foreign
+	r := courseOf(e, migrations, "east", minutes(12))
+	html, err := page.HTML(r.page())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(html); strings.Contains(text, "<img") || !strings.Contains(text, "&lt;img src=x") || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("the page has %q", text)
+	}
+	c := console()
+	s := &Screen{Common: command.NewCommon(c.Environment), Format: "table"}
+	if _, err := fmt.Fprintln(printable.NewWriter(s.Out), strings.Join(s.lines(r, 4, 0), "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if text := c.Stdout.String(); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "<img src=x") {
+		t.Errorf("the terminal gets %q", text)
 	}
 }
 

@@ -27,14 +27,14 @@ const (
 	bottom     = 46.0
 	tickRoom   = 60.0 // width of the label of a time
 	mostTicks  = 8
-	planShare  = 0.25 // height of a planned time, as a share of its lane
+	planShare  = 0.3 // height of a planned time, as a share of its lane
 )
 
 // Widths of the names of the sides in the legend.
 const (
 	sourceRoom      = 295.0
 	sourceRoomShort = 190.0 // beside the legend of a plan
-	targetRoom      = 370.0
+	targetRoom      = 350.0
 )
 
 // view is a chart with the positions of everything that is drawn.
@@ -57,7 +57,7 @@ type view struct {
 }
 
 type row struct {
-	Label          string
+	Label, Mark    string
 	Y, Middle      float64
 	Planned        *bar
 	Bars           []bar
@@ -126,7 +126,7 @@ func (v *view) lanes(each float64) {
 	}
 	v.Text = min(tallText, each*0.9)
 	for i, lane := range v.Lanes {
-		r := row{Label: fitting(lane.Label, v.Left-2*rightEdge), Y: v.LanesTop + each*float64(i), Height: each * 0.8}
+		r := row{Label: fitting(lane.label(), v.Left-2*rightEdge), Mark: lane.Mark, Y: v.LanesTop + each*float64(i), Height: each * 0.8}
 		r.Middle = r.Y + r.Height/2
 		if r.Y-written >= apart-0.01 {
 			r.LabelIsWritten, written = true, r.Y
@@ -160,11 +160,19 @@ func fitting(text string, width float64) string {
 	return string(letters[:most/2]) + "…" + string(letters[len(letters)-(most-most/2-1):])
 }
 
+// label returns the label, with a sign if the lane is marked.
+func (l Lane) label() string {
+	if l.Mark == "" {
+		return l.Label
+	}
+	return "! " + l.Label
+}
+
 // left returns where the lanes begin, so that their labels fit.
 func (c Chart) left() float64 {
 	left := leftEdge
 	for _, lane := range c.Lanes {
-		left = max(left, letter*float64(utf8.RuneCountInString(lane.Label))+2*rightEdge)
+		left = max(left, letter*float64(utf8.RuneCountInString(lane.label()))+2*rightEdge)
 	}
 	return min(left, mostLeft)
 }
