@@ -61,11 +61,8 @@ func TestInTheMiddle(t *testing.T) {
 	cache := fixture.App{Namespace: c.shop, Name: "cache", Replicas: 1, Claims: []string{"data"}, MaxUnavailable: one}
 	c.must(cache.Deploy(c.ctx, c.east))
 	home := c.home()
-	create := func(name string) []string {
-		return []string{"evacuate", "-n", c.shop, "--create", name, "--create-in", home, "--destination-secret", "west", "--service-account", "default"}
-	}
-	c.migrate(0, create("all")...)
-	c.migrate(1, create("twice")...)
+	c.migrate(0, c.creating("all", home)...)
+	c.migrate(3, c.creating("twice", home)...)
 	admin, err := harness.Client(harness.East())
 	c.must(err)
 	c.patchMode(admin, home, api.EvacuationPause)

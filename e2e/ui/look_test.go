@@ -22,6 +22,8 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write the images of the documentation into this `FOLDER`")
 
+var pictures = flag.String("pictures", "", "write an image of each tested screen of an Evacuation into this `FOLDER`")
+
 // accessible is a script that returns the accessibility errors of a page.
 //
 //go:embed accessible.js

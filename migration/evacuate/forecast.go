@@ -67,19 +67,41 @@ func (p Progress) Of() Forecast {
 			o.sets[m.Name] = &Set{Name: m.Name, Wave: m.Wave, Begun: m.Stage == Moves, Ordinals: make([]Ordinal, 1), Expected: Expected{Handoff: r.rest(*m)}}
 		}
 	}
-	for _, m := range p.Moves {
-		for _, on := range m.After {
-			if o.sets[m.Name] != nil && o.sets[on] != nil && o.path(on, m.Name) == nil {
-				o.after[m.Name] = append(o.after[m.Name], Edge{On: on})
-			}
-		}
-	}
+	p.link(o)
 	f := Forecast{Spans: map[Name]Span{}, Measured: r.arrived}
 	for _, row := range schedule(o, Limits{Sets: p.AtOnce}) {
 		f.Spans[row.Set.Name] = Span{row.Begin, row.End}
 		f.Left = max(f.Left, row.End)
 	}
 	return f
+}
+
+// link adds the edges between the sets of an order, without those that close a circle.
+func (p Progress) link(o order) {
+	named := map[Name]*Move{}
+	for i := range p.Moves {
+		named[p.Moves[i].Name] = &p.Moves[i]
+	}
+	open, seen := map[Name]bool{}, map[Name]bool{}
+	var visit func(Name)
+	visit = func(name Name) {
+		open[name], seen[name] = true, true
+		for _, on := range named[name].After {
+			if o.sets[on] == nil || open[on] {
+				continue
+			}
+			if !seen[on] {
+				visit(on)
+			}
+			o.after[name] = append(o.after[name], Edge{On: on})
+		}
+		delete(open, name)
+	}
+	for _, m := range p.Moves {
+		if o.sets[m.Name] != nil && !seen[m.Name] {
+			visit(m.Name)
+		}
+	}
 }
 
 // rates are the measured times of an evacuation.

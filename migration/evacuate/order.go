@@ -70,10 +70,14 @@ func compareNames(a, b Name) int {
 func (o *order) add(set *Set, use Use) {
 	on := o.sets[use.Set]
 	waits := func(e Edge) bool { return e.On == use.Set }
-	if on == nil || on.Idle || set.Idle || use.Set == set.Name || slices.ContainsFunc(o.after[set.Name], waits) {
+	if set.Idle || use.Set == set.Name || on != nil && on.Idle || slices.ContainsFunc(o.after[set.Name], waits) {
 		return
 	}
 	why := fmt.Sprintf("%s names its Service %s", use.Where, use.Service)
+	if on == nil {
+		o.dropped = append(o.dropped, Dropped{set.Name, use.Set, why + ", and it is not selected: it stays where it is"})
+		return
+	}
 	if on.Wave > set.Wave {
 		o.dropped = append(o.dropped, Dropped{set.Name, use.Set, fmt.Sprintf("%s, and its wave %d is declared to move after wave %d", why, on.Wave, set.Wave)})
 		return

@@ -108,14 +108,15 @@ func expectEachOnce(t *rapid.T, i Inventory, p Plan, rows map[Name]Row) {
 	}
 }
 
-// expectOrder checks the order, and that each use of a known set is either kept or dropped with a reason.
+// expectOrder checks the order, and that each use of a set that is not idle is either kept or dropped with a reason.
 func expectOrder(t *rapid.T, i Inventory, p Plan, rows map[Name]Row) {
 	o := orderOf(i.Sets)
 	for _, set := range i.Sets {
 		for _, use := range set.Uses {
 			kept := slices.ContainsFunc(o.after[set.Name], func(e Edge) bool { return e.On == use.Set })
 			dropped := slices.ContainsFunc(p.Dropped, func(d Dropped) bool { return d.Set == set.Name && d.On == use.Set && d.Why != "" })
-			if known := o.sets[use.Set] != nil && use.Set != set.Name && !set.Idle && !o.sets[use.Set].Idle; known != (kept || dropped) || kept && dropped {
+			on := o.sets[use.Set]
+			if known := use.Set != set.Name && !set.Idle && (on == nil || !on.Idle); known != (kept || dropped) || kept && dropped {
 				t.Fatalf("%s uses %s: kept %t, dropped %t", set.Name, use.Set, kept, dropped)
 			}
 		}
@@ -236,6 +237,16 @@ func TestCircles(t *testing.T) {
 	}
 	if got := fmt.Sprint(rowsOf(p)); got != "[shop/c 0s-1m0s shop/b 1m0s-2m0s shop/a 2m0s-3m0s shop/late 3m0s-4m0s]" {
 		t.Errorf("the order is %s", got)
+	}
+}
+
+// TestNotSelected: a set that uses one that is not selected, or does not exist, waits for nothing, and the plan states it.
+func TestNotSelected(t *testing.T) {
+	old := idle("old")
+	old.Uses = movable("old", 0, "db").Uses
+	p := Of(Inventory{Sets: []Set{movable("web", 1, "db"), old}})
+	if got := fmt.Sprint(rowsOf(p)); got != "[shop/web 0s-1m0s]" || len(p.Dropped) != 1 || p.Dropped[0].Why != "env db names its Service shop/db, and it is not selected: it stays where it is" {
+		t.Errorf("%s, dropped %+v", got, p.Dropped)
 	}
 }
 

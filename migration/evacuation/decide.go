@@ -5,7 +5,6 @@ package evacuation
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,8 +109,7 @@ func cut(states []api.EvacuatedStatus) {
 // view is a snapshot with the entries by name, and the states of their Migrations.
 type view struct {
 	Snapshot
-	// before lists, for each entry, the Migrations that must have moved first.
-	before map[string][]string
+	order
 	states map[string]api.EvacuatedStatus
 	// visiting holds the entries whose state is being derived, to find those that come after themselves.
 	visiting map[string]bool
@@ -121,10 +119,7 @@ type view struct {
 
 func viewOf(s Snapshot) *view {
 	s.Spec.Mode = cmp.Or(s.Spec.Mode, api.EvacuationRun)
-	v := &view{Snapshot: s, before: map[string][]string{}, states: map[string]api.EvacuatedStatus{}, visiting: map[string]bool{}}
-	for _, each := range s.Spec.Migrations {
-		v.before[each.Name] = s.before(each)
-	}
+	v := &view{Snapshot: s, order: orderOf(s.Spec.Migrations), states: map[string]api.EvacuatedStatus{}, visiting: map[string]bool{}}
 	for _, each := range s.Spec.Migrations {
 		switch v.state(each.Name) {
 		case api.EvacuatedMoving, api.EvacuatedRollingBack:
@@ -133,21 +128,6 @@ func viewOf(s Snapshot) *view {
 		}
 	}
 	return v
-}
-
-// before returns the names of the entries that must have moved before one: those that it names, and all of lower waves.
-func (s Snapshot) before(one api.EvacuatedMigration) []string {
-	names := one.After
-	if one.Wave == 0 {
-		return names
-	}
-	names = slices.Clone(names)
-	for _, each := range s.Spec.Migrations {
-		if each.Wave < one.Wave {
-			names = append(names, each.Name)
-		}
-	}
-	return names
 }
 
 // state returns the state of a listed Migration.
@@ -161,6 +141,9 @@ func (v *view) state(name string) api.EvacuatedState {
 	v.states[name] = api.EvacuatedStatus{Name: name, State: state, Message: message}
 	return state
 }
+
+// PausedByIt is the message of a Migration that its Evacuation has paused.
+const PausedByIt = "paused by the Evacuation"
 
 // derive returns the state of a Migration, and why it does not continue.
 func (v *view) derive(name string) (api.EvacuatedState, string) {
@@ -180,7 +163,7 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return v.waits(name)
 	case m.Mode == api.ModePause && m.Held && !m.Begun: // a stall of the time before its pause holds nothing
 		if v.Spec.Mode != api.EvacuationRun {
-			return api.EvacuatedPaused, "paused by the Evacuation"
+			return api.EvacuatedPaused, PausedByIt
 		}
 		return v.waits(name)
 	case m.Stalled != "":
@@ -191,8 +174,10 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedMoving, ""
 	case !m.Held:
 		return api.EvacuatedPaused, "paused by a user"
+	case v.Spec.Mode == api.EvacuationRun: // it is resumed at its turn
+		return api.EvacuatedWaiting, ""
 	default:
-		return api.EvacuatedPaused, "paused by the Evacuation"
+		return api.EvacuatedPaused, PausedByIt
 	}
 }
 
@@ -217,30 +202,14 @@ func (v *view) returns(m Migration) bool {
 
 // waits returns why a Migration that has not begun waits.
 func (v *view) waits(name string) (api.EvacuatedState, string) {
-	var waiting []string
-	for _, before := range v.before[name] {
-		if _, listed := v.before[before]; !listed {
-			return api.EvacuatedHeld, fmt.Sprintf("it comes after %s, which the Evacuation does not list", before)
-		}
-		if v.visiting[before] {
-			return api.EvacuatedHeld, fmt.Sprintf("it comes after %s, which comes after it: correct spec.migrations[].after", before)
-		}
-		switch state := v.state(before); state {
-		case api.EvacuatedMoved:
-		case api.EvacuatedMissing, api.EvacuatedHeld, api.EvacuatedStalled, api.EvacuatedBack, api.EvacuatedPaused, api.EvacuatedRollingBack:
-			return api.EvacuatedHeld, fmt.Sprintf("it comes after %s, which is %s", before, state)
-		default:
-			waiting = append(waiting, before)
-		}
-	}
-	if len(waiting) > 0 {
-		return api.EvacuatedWaiting, "it comes after " + strings.Join(waiting[:min(len(waiting), mostNames)], ", ")
+	switch before := v.ahead(name); {
+	case before.held != "":
+		return api.EvacuatedHeld, before.held
+	case len(before.waiting) > 0:
+		return api.EvacuatedWaiting, "it comes after " + strings.Join(before.waiting, ", ")
 	}
 	return api.EvacuatedWaiting, ""
 }
-
-// mostNames is how many names a message lists.
-const mostNames = 5
 
 // write returns the change of a Migration that the mode of the Evacuation requires; nil if there is none.
 func (v *view) write(each api.EvacuatedMigration) *Write {
@@ -282,8 +251,5 @@ func (v *view) turn(each api.EvacuatedMigration) bool {
 	if v.Spec.MaxActive != nil && v.active >= int(*v.Spec.MaxActive) {
 		return false
 	}
-	return m.Begun && m.Completed == "" || !slices.ContainsFunc(v.before[each.Name], func(before string) bool {
-		_, listed := v.before[before]
-		return !listed || v.state(before) != api.EvacuatedMoved
-	})
+	return m.Begun && m.Completed == "" || v.ahead(each.Name).moved()
 }

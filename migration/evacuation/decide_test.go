@@ -78,7 +78,7 @@ func TestDecide(t *testing.T) {
 		"after one that is not listed":           {"", 0, entries("a:x"), map[string]Migration{"a": held(), "x": moved}, "none [a Held]"},
 		"paused":                                 {api.EvacuationPause, 0, entries("db", "web"), map[string]Migration{"db": moving, "web": held()}, "db Pause true [db Moving, web Paused]"},
 		"paused, and one is being rolled back":   {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRollback, true, false })}, "none [db RollingBack]"},
-		"resumed":                                {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true })}, "db Run false [db Paused]"},
+		"resumed":                                {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true })}, "db Run false [db Waiting]"},
 		"rolled back":                            {api.EvacuationRollback, 0, entries("db", "web", "app"), map[string]Migration{"db": moved, "web": byUser, "app": held()}, "web Rollback true [db Moved, web Paused, app Paused]"},
 		"rolled back before it began":            {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Held = api.ModeRun, false })}, "db Pause true [db Moving]"},
 		"rolled back automatically, not paused":  {api.EvacuationPause, 0, entries("db"), map[string]Migration{"db": automatic}, "none [db Moving]"},
@@ -94,7 +94,12 @@ func TestDecide(t *testing.T) {
 		"a user resumes what it has rolled back": {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Held, m.Returned, m.Mode, m.Begun = false, true, api.ModeRun, true })}, "db Run false [db Moving]"},
 		"one that stalled before it was paused":  {"", 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Stalled = "X: y" })}, "db Run false [db Waiting]"},
 		"it holds one that stalled before":       {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Stalled = "X: y" })}, "none [db Paused]"},
-		"recovering is left alone":               {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRecover, true, false })}, "none [db RollingBack]"},
+		"one that stalls on its way back takes no place": {"", 1, entries("db", "web"), map[string]Migration{"db": held(), "web": of(func(m *Migration) {
+			m.Held, m.Returned, m.Mode, m.Begun, m.Stalled = false, true, api.ModeRollback, true, "X: y"
+		})}, "db Run false [db Waiting, web Stalled]"},
+		"resumed, in the order":    {"", 1, entries("db", "web:db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true }), "web": held()}, "db Run false [db Waiting, web Waiting]"},
+		"a circle through waves":   {"", 0, entries("a:c", "b", "c@x", "d@x", "e@xx"), map[string]Migration{"a": held(), "b": moving, "c": held(), "d": held(), "e": held()}, "none [a Held, b Moving, c Held, d Held, e Held]"},
+		"recovering is left alone": {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRecover, true, false })}, "none [db RollingBack]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Snapshot{Name: "all", Spec: api.EvacuationSpec{Mode: tc.mode, Migrations: tc.entries}, Migrations: tc.found, Moved: map[string]bool{"gone": true}}
@@ -124,7 +129,7 @@ func said(d Decision) string {
 func TestMessages(t *testing.T) {
 	long := of(func(m *Migration) { m.Mode, m.Held, m.Stalled = api.ModeRun, false, strings.Repeat("ä", 600) })
 	d := Decide(Snapshot{Name: "all", Spec: api.EvacuationSpec{Migrations: entries("a", "b:a", "c", "d:e", "e:d")}, Migrations: map[string]Migration{"a": long, "b": held(), "d": held(), "e": held()}})
-	for i, want := range []string{"ä…", "it comes after a, which is Stalled", "there is no such Migration in this namespace", "it comes after e, which is Held", "it comes after d, which comes after it: correct spec.migrations[].after"} {
+	for i, want := range []string{"ä…", "it comes after a, which is Stalled", "there is no such Migration in this namespace", "it comes after e, which is Held", "it comes after d, which comes after it: correct spec.migrations[].after or .wave"} {
 		if got := d.States[i].Message; !strings.HasSuffix(got, want) || printable.Encoded(got) > mostMessage {
 			t.Errorf("%s: %q", d.States[i].Name, got)
 		}
@@ -166,6 +171,17 @@ func TestEvacuation(t *testing.T) {
 		}
 		w.finish()
 	})
+}
+
+// before returns the names of the entries that must have moved before one: those that it names, and all of lower waves.
+func (w *world) before(one api.EvacuatedMigration) []string {
+	names := slices.Clone(one.After)
+	for _, each := range w.Spec.Migrations {
+		if each.Wave < one.Wave {
+			names = append(names, each.Name)
+		}
+	}
+	return names
 }
 
 // happen changes one Migration, or the mode of the Evacuation.
@@ -238,7 +254,8 @@ func (w *world) do(write Write) {
 func (w *world) begins(name string) {
 	active := 0
 	for _, m := range w.Migrations {
-		if m.Mode == api.ModeRun && m.Completed != api.ReasonMoved && m.Stalled == "" || m.Mode == api.ModeRollback && m.Completed == "" {
+		under := m.Mode == api.ModeRun && m.Completed != api.ReasonMoved || m.Mode == api.ModeRollback && m.Completed == ""
+		if under && m.Stalled == "" {
 			active++
 		}
 	}

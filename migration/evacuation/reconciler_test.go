@@ -138,6 +138,25 @@ func TestDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestDeletedEvacuation: an Evacuation that is being deleted changes no Migration, and so does one that does not exist.
+func TestDeletedEvacuation(t *testing.T) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all", Finalizers: []string{"example.com/other"}}, Spec: api.EvacuationSpec{Migrations: entries("db")}}
+	db := migration("db")
+	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(e, db).WithStatusSubresource(e).Build()
+	r := &Reconciler{Client: c, Live: c, Events: events.NewFakeRecorder(10), Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}
+	if err := c.Delete(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"all", "other"} {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(db), db); err != nil || db.Spec.Mode != api.ModePause || db.Annotations[api.EvacuationHeldAnnotationKey] != "all" {
+		t.Errorf("%v: mode %s, annotations %v", err, db.Spec.Mode, db.Annotations)
+	}
+}
+
 // TestMark: the annotation of a Migration that the Evacuation rolls back differs from that of one that it pauses.
 func TestMark(t *testing.T) {
 	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}

@@ -44,28 +44,33 @@ type stroke struct {
 type canvas struct {
 	// lasts is the time that the axis shows.
 	lasts time.Duration
-	// label and width are the widths of the labels and of the bars.
-	label, width int
-	unicode      bool
+	// full is the width of all, label that of the labels, and width that of the bars.
+	full, label, width int
+	unicode            bool
 }
 
+// between is the width between the labels and the bars.
+const between = 2
+
 // fit sets the widths: the labels have as much as they need, up to a limit, and the bars have the rest of the terminal.
+// Where nothing limits the width, they have the usual one.
 func (c *canvas) fit(labels []string, full int) {
-	const room, least, usual = 32, 20, 60
+	const room, usual, fewest = 32, 60, 8
 	for _, label := range labels {
 		c.label = max(c.label, utf8.RuneCountInString(label))
 	}
 	c.label = min(c.label, room)
-	c.width = usual
-	if full > 0 {
-		c.width = max(least, full-c.label-2)
+	if full <= 0 {
+		full = c.label + between + usual
 	}
+	c.full, c.label = full, min(c.label, max(fewest, full/2))
+	c.width = max(fewest, full-c.label-between)
 }
 
 // axis returns the line of the axis.
 func (c *canvas) axis() string {
 	end := "+" + view.Coarse(c.lasts)
-	return terminal.Pad("", c.label) + "  " + terminal.Pad("+0s", c.width-len(end)) + end
+	return terminal.Pad("", c.label+between) + terminal.Pad("+0s", c.width-len(end)) + end
 }
 
 // line returns a bar with its label.
@@ -78,7 +83,7 @@ func (c *canvas) line(label string, strokes []stroke) string {
 			bar.WriteString(c.glyph(mark(cell)))
 		}
 	}
-	return strings.TrimRight(terminal.Pad(terminal.Clip(label, c.label), c.label)+"  "+bar.String(), " ")
+	return strings.TrimRight(terminal.Pad(terminal.Clip(label, c.label), c.label+between)+bar.String(), " ")
 }
 
 // cells returns the marks of a bar, with a space where there is none. A later stroke covers an earlier one.
@@ -106,11 +111,17 @@ func (c *canvas) glyph(m mark) string {
 	return glyphs[m].ascii
 }
 
-// legend returns the meaning of marks.
-func (c *canvas) legend(marks ...mark) string {
+// legend returns the meaning of marks: below the bars if that fits, and else in lines of their own.
+func (c *canvas) legend(marks ...mark) []string {
 	texts := make([]string, len(marks))
 	for i, m := range marks {
 		texts[i] = c.glyph(m) + " " + glyphs[m].text
 	}
-	return terminal.Pad("", c.label) + "  " + strings.Join(texts, "   ")
+	text := strings.Join(texts, "   ")
+	if n := utf8.RuneCountInString(text); c.label+between+n <= c.full {
+		return []string{terminal.Pad("", c.label+between) + text}
+	} else if n <= c.full {
+		return []string{text}
+	}
+	return texts
 }

@@ -3,14 +3,20 @@ package evacuate
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
+	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
@@ -30,8 +36,8 @@ type course struct {
 	Started *time.Time `json:"started,omitempty"`
 	// PlannedSeconds is the planned time of all; absent if it was not planned.
 	PlannedSeconds *float64 `json:"plannedSeconds,omitempty"`
-	// LeftSeconds is the expected time until all have moved that can, and Ends when that is. They are absent if the
-	// Evacuation does not run. Measured is the number of handoffs on which the forecast rests; 0: it is that of the plan.
+	// LeftSeconds is the expected time until all have moved that can, and Ends when that is. They are absent if none
+	// moves or will move. Measured is the number of handoffs on which the forecast rests; 0: it is that of the plan.
 	LeftSeconds *float64   `json:"leftSeconds,omitempty"`
 	Ends        *time.Time `json:"ends,omitempty"`
 	Measured    int32      `json:"measuredHandoffs,omitempty"`
@@ -75,15 +81,44 @@ type window struct {
 
 // readCourse reads an Evacuation and its Migrations.
 func readCourse(ctx context.Context, connection *clusters.Connection, key client.ObjectKey, clock func() time.Time) (course, error) {
-	e := &api.Evacuation{}
-	if err := connection.Live().Get(ctx, key, e); err != nil {
+	e, err := Read(ctx, connection, key)
+	if err != nil {
 		return course{}, err
 	}
 	var all api.MigrationList
 	if err := connection.Live().List(ctx, &all, client.InNamespace(e.Namespace)); err != nil {
-		return course{}, err
+		return course{}, command.Unreachable(connection.Name(), err)
 	}
 	return courseOf(e, all.Items, connection.Name(), connection.ServerTime(clock())), nil
+}
+
+// missingError is that there is no such Evacuation.
+type missingError struct {
+	key     client.ObjectKey
+	cluster string
+}
+
+// Error implements error.
+func (m *missingError) Error() string {
+	return fmt.Sprintf("no Evacuation %s in cluster %s; to list those that there are: kubectl get evacuations -A", m.key, m.cluster)
+}
+
+// isMissing reports whether an error is that there is no such Evacuation.
+func isMissing(err error) bool {
+	_, is := errors.AsType[*missingError](err)
+	return is
+}
+
+// Read reads an Evacuation. The error states whether there is none.
+func Read(ctx context.Context, connection *clusters.Connection, key client.ObjectKey) (*api.Evacuation, error) {
+	e := &api.Evacuation{}
+	switch err := connection.Live().Get(ctx, key, e); {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, &missingError{key, connection.Name()}
+	case err != nil:
+		return nil, command.Unreachable(connection.Name(), err)
+	}
+	return e, nil
 }
 
 // courseOf returns the course of an Evacuation at a time of the API server's clock.
@@ -105,6 +140,9 @@ func courseOf(e *api.Evacuation, migrations []api.Migration, cluster string, now
 	var lasts int64
 	for _, entry := range e.Spec.Migrations {
 		next := moved{Migration: entry.Name, State: cmp.Or(states[entry.Name].State, api.EvacuatedWaiting), Message: states[entry.Name].Message, Planned: entry.Planned}
+		if cmp.Or(e.Spec.Mode, api.EvacuationRun) == api.EvacuationRun && next.Message == evacuation.PausedByIt { // the status is of the time before
+			next.State, next.Message = api.EvacuatedWaiting, ""
+		}
 		if m := found[entry.Name]; m != nil {
 			next.fill(m, cluster, now)
 		}
@@ -163,6 +201,9 @@ func (r *course) forecast(e *api.Evacuation) {
 		return
 	}
 	f := p.Of()
+	if len(f.Spans) == 0 {
+		return
+	}
 	r.LeftSeconds, r.Ends, r.Measured = new(view.Exact(f.Left)), new(r.Time.Add(f.Left)), f.Measured
 	for i := range r.Migrations {
 		if span, moves := f.Spans[evacuate.Name{Name: r.Migrations[i].Migration}]; moves {

@@ -3,9 +3,11 @@ package evacuate
 import (
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +15,10 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/printable"
+	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
+	"github.com/sliceshift/sliceshift/migration/report/page"
 )
 
 // minutes returns a time after noon.
@@ -42,9 +47,9 @@ func ended(name string, began int) api.Migration {
 	return m
 }
 
-// evacuation returns an Evacuation of which db has moved, web is under way, app comes after web, and ledger stalls. A minute
+// halfway returns an Evacuation of which db has moved, web is under way, app comes after web, and ledger stalls. A minute
 // was planned for each handoff, and each takes two.
-func evacuation() (*api.Evacuation, []api.Migration) {
+func halfway() (*api.Evacuation, []api.Migration) {
 	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "all"}}
 	planned := func(begin, end int64) *api.PlannedMove {
 		return &api.PlannedMove{BeginSeconds: begin * 60, EndSeconds: end * 60, Ordinals: 4}
@@ -67,7 +72,7 @@ func evacuation() (*api.Evacuation, []api.Migration) {
 
 // TestCourse: the handoffs so far give the expected rest. A Migration that stalls is not part of it.
 func TestCourse(t *testing.T) {
-	e, migrations := evacuation()
+	e, migrations := halfway()
 	r := courseOf(e, migrations, "east", minutes(12))
 	if r.Arrived != 6 || r.Ordinals != 16 || *r.PlannedSeconds != 720 || r.Measured != 6 || r.Stuck != 1 {
 		t.Errorf("%+v", r)
@@ -86,7 +91,7 @@ func TestCourse(t *testing.T) {
 
 // TestCourseOfDeleted: a Migration that was deleted after it has moved counts as moved.
 func TestCourseOfDeleted(t *testing.T) {
-	e, migrations := evacuation()
+	e, migrations := halfway()
 	r := courseOf(e, migrations[1:], "east", minutes(12))
 	if m := r.Migrations[0]; r.Arrived != 6 || m.Moved != 4 || m.title() != "m-db" {
 		t.Errorf("%d have arrived: %+v", r.Arrived, m)
@@ -96,7 +101,7 @@ func TestCourseOfDeleted(t *testing.T) {
 // TestSetInTheMiddle: a StatefulSet that appears while the others move is no part of the Evacuation, and one that is
 // deleted holds no other one: its Migration stalls.
 func TestSetInTheMiddle(t *testing.T) {
-	e, migrations := evacuation()
+	e, migrations := halfway()
 	r := courseOf(e, migrations, "east", minutes(12))
 	r.Left = []left{{Namespace: "shop", Running: []string{"new", "ledger"}, Empty: []string{"db"}}}
 	p := r.page()
@@ -110,7 +115,7 @@ func TestSetInTheMiddle(t *testing.T) {
 
 // TestScreen: the planned time of each set is above the real one, and the expected rest follows it.
 func TestScreen(t *testing.T) {
-	e, migrations := evacuation()
+	e, migrations := halfway()
 	s := &Screen{Common: command.NewCommon(console().Environment)}
 	want := `Evacuation moves/all: Running: 1/4 StatefulSets and 6 of 16 ordinals of cluster east have moved.
 Began     2026-01-01 12:00:00 UTC
@@ -137,9 +142,68 @@ Stalled m-ledger: BudgetZero: none may be down`
 	}
 }
 
+// TestNothingMoves: where no set moves or will move, no time is expected, and the reason is on the screen.
+func TestNothingMoves(t *testing.T) {
+	e, migrations := halfway()
+	e.Status.State = api.EvacuationStalled
+	e.Status.Migrations[1] = api.EvacuatedStatus{Name: "m-web", State: api.EvacuatedStalled, Message: "VolumeAttached: it is in use"}
+	e.Status.Migrations[2] = api.EvacuatedStatus{Name: "m-app", State: api.EvacuatedHeld, Message: "it comes after m-web, which is Stalled"}
+	s := &Screen{Common: command.NewCommon(console().Environment)}
+	r := courseOf(e, migrations, "east", minutes(12))
+	got := strings.Join(s.lines(r, 4, 0), "\n")
+	if r.LeftSeconds != nil || r.Ends != nil || strings.Contains(got, "0s left") || !strings.Contains(got, "Expected  no end: 3 StatefulSets cannot continue without a change\n") {
+		t.Errorf("%v s are left:\n%s", r.LeftSeconds, got)
+	}
+	if !strings.HasSuffix(got, "\nStalled shop/web: VolumeAttached: it is in use\nStalled m-ledger: BudgetZero: none may be down\nHeld m-app: it comes after m-web, which is Stalled") {
+		t.Errorf("the reasons are in another order:\n%s", got)
+	}
+	e.Spec.Mode, e.Status.State = api.EvacuationPause, api.EvacuationPaused
+	for i := range e.Status.Migrations[1:] {
+		e.Status.Migrations[i+1] = api.EvacuatedStatus{Name: e.Status.Migrations[i+1].Name, State: api.EvacuatedPaused, Message: evacuation.PausedByIt}
+	}
+	if got := strings.Join(s.lines(courseOf(e, migrations, "east", minutes(12)), 4, 0), "\n"); strings.Contains(got, "Expected") || strings.Contains(got, "paused by the Evacuation") {
+		t.Errorf("while it is paused:\n%s", got)
+	}
+	e.Spec.Mode = api.EvacuationRun // the status is still that of the pause
+	if r := courseOf(e, migrations, "east", minutes(12)); r.LeftSeconds == nil || *r.LeftSeconds == 0 || r.Stuck > 0 {
+		t.Errorf("just resumed: %v s are left, %d cannot continue", r.LeftSeconds, r.Stuck)
+	}
+}
+
+// TestWidths: on each terminal that is wide enough for a bar, no line is wider than it, whatever the names.
+func TestWidths(t *testing.T) {
+	e, migrations := halfway()
+	migrations[1].Spec.Source.Name = strings.Repeat("long-", 12)
+	e.Status.Migrations[3].Message = "VolumeAttached: " + strings.Repeat("why ", 100)
+	s := &Screen{Common: command.NewCommon(console().Environment)}
+	r := courseOf(e, migrations, "east", minutes(12))
+	for width := 24; width <= 240; width++ {
+		for _, line := range s.lines(r, 3, width) {
+			if n := utf8.RuneCountInString(line); n > width {
+				t.Fatalf("on %d columns, %d are used: %q", width, n, line)
+			}
+		}
+	}
+}
+
+// TestHundredsOfReasons: the first reasons are shown, and the number of the others.
+func TestHundredsOfReasons(t *testing.T) {
+	e, _ := halfway()
+	for i := range 100 {
+		name := fmt.Sprintf("x-%02d", i)
+		e.Spec.Migrations = append(e.Spec.Migrations, api.EvacuatedMigration{Name: name})
+		e.Status.Migrations = append(e.Status.Migrations, api.EvacuatedStatus{Name: name, State: api.EvacuatedHeld, Message: "it comes after m-ledger, which is Stalled"})
+	}
+	s := &Screen{Common: command.NewCommon(console().Environment)}
+	got := strings.Join(s.lines(courseOf(e, nil, "east", minutes(12)), 8, 0), "\n")
+	if strings.Count(got, "it comes after m-ledger") != mostReasons-1 || !strings.HasSuffix(got, "93 more do not continue: -o json has their reasons") {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestBeforeItBegins: the plan is the forecast, and there is no picture yet.
 func TestBeforeItBegins(t *testing.T) {
-	e, _ := evacuation()
+	e, _ := halfway()
 	e.Status = api.EvacuationStatus{}
 	r := courseOf(e, nil, "east", minutes(0))
 	if *r.LeftSeconds != 720 || r.Measured != 0 || r.chart() != nil || r.State != "" {
@@ -153,7 +217,7 @@ func TestBeforeItBegins(t *testing.T) {
 // TestCoursePicture: the picture has the planned, the real and the expected times, and is valid XML. A long name is
 // shortened, and a tooltip has all of it.
 func TestCoursePicture(t *testing.T) {
-	e, migrations := evacuation()
+	e, migrations := halfway()
 	long := strings.Repeat("long-", 12)
 	migrations[1].Spec.Source.Name = long
 	r := courseOf(e, migrations, "east", minutes(12))
@@ -164,16 +228,40 @@ func TestCoursePicture(t *testing.T) {
 	if err := xml.Unmarshal([]byte(image), new(struct{})); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{`class="planned"`, `class="expected"`, "<title>shop/" + long + ", planned from", "…", "expected until 2026-01-01 12:16:00"} {
+	for _, want := range []string{`class="planned"`, `class="expected"`, "</title>! m-ledger</text>", "<title>Stalled: BudgetZero: none may be down</title>", "<title>shop/" + long + ", planned from", "…", "expected until 2026-01-01 12:16:00"} {
 		if !strings.Contains(string(image), want) {
 			t.Errorf("the picture lacks %q:\n%s", want, image)
 		}
 	}
 }
 
+// TestForeignNames: the API accepts any text as the name of an entry. The page escapes it, and the terminal gets no escape
+// sequence.
+func TestForeignNames(t *testing.T) {
+	e, migrations := halfway()
+	foreign := "<img src=x onerror=alert(1)>\x1b[2J\u202e"
+	e.Spec.Migrations[3].Name, e.Status.Migrations[3].Name, e.Status.Migrations[3].Message = foreign, foreign, foreign
+	r := courseOf(e, migrations, "east", minutes(12))
+	html, err := page.HTML(r.page())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(html); strings.Contains(text, "<img") || !strings.Contains(text, "&lt;img src=x") || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("the page has %q", text)
+	}
+	c := console()
+	s := &Screen{Common: command.NewCommon(c.Environment), Format: "table"}
+	if _, err := fmt.Fprintln(printable.NewWriter(s.Out), strings.Join(s.lines(r, 4, 0), "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if text := c.Stdout.String(); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "<img src=x") {
+		t.Errorf("the terminal gets %q", text)
+	}
+}
+
 // TestCourseForPrograms: the document has the planned, the real and the expected times.
 func TestCourseForPrograms(t *testing.T) {
-	e, migrations := evacuation()
+	e, migrations := halfway()
 	data, err := json.Marshal(courseOf(e, migrations, "east", minutes(12)))
 	if err != nil {
 		t.Fatal(err)

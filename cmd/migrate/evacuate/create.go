@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -117,7 +119,7 @@ func (r *reader) create(ctx context.Context, p evacuate.Plan) error {
 	if len(migrations) == 0 {
 		return command.Refusedf("no StatefulSet can move, so nothing was written")
 	}
-	if err := fits(e.Spec); err != nil {
+	if err := errors.Join(fits(e.Spec), r.expectMeans(ctx)); err != nil {
 		return err
 	}
 	c := r.source.Live()
@@ -171,6 +173,38 @@ func fits(spec api.EvacuationSpec) error {
 	if len(data) > mostSpec {
 		return command.Refusedf("the order of %d StatefulSets takes %s, and an Evacuation at most %s: nothing was written; select fewer with -n or -l, or leave out dependencies with --independent",
 			len(spec.Migrations), view.Size(int64(len(data))), view.Size(mostSpec))
+	}
+	return nil
+}
+
+// owns reports whether a Migration is of the Evacuation that is to be written: the command may be repeated.
+func (c *creation) owns(m *api.Migration) bool {
+	return c.name != "" && m.Namespace == c.namespace && m.Labels[api.EvacuationLabelKey] == c.name
+}
+
+// expectMeans returns an error if the Secret or the account of the Migrations does not exist. Without the right to read
+// them, that is not known.
+func (r *reader) expectMeans(ctx context.Context) error {
+	c := r.source.Live()
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: r.creation.namespace, Name: r.creation.destination.Name}, secret)
+	switch key := r.creation.destination.Key; {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("cluster %s has no Secret %s/%s: create it with a kubeconfig of cluster %s first; nothing was written", r.source.Name(), r.creation.namespace, r.creation.destination.Name, r.destination.Name())
+	case err == nil && len(secret.Data[key]) == 0:
+		return fmt.Errorf("cluster %s: Secret %s/%s has no key %s, which --destination-secret names; nothing was written", r.source.Name(), secret.Namespace, secret.Name, key)
+	case err != nil && !apierrors.IsForbidden(err):
+		return command.Unreachable(r.source.Name(), err)
+	}
+	if r.creation.account == "" {
+		return nil
+	}
+	err = c.Get(ctx, client.ObjectKey{Namespace: r.creation.namespace, Name: r.creation.account}, &corev1.ServiceAccount{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("cluster %s has no ServiceAccount %s/%s: create it with the rights of a move first; nothing was written", r.source.Name(), r.creation.namespace, r.creation.account)
+	case err != nil && !apierrors.IsForbidden(err):
+		return command.Unreachable(r.source.Name(), err)
 	}
 	return nil
 }

@@ -145,7 +145,11 @@ func (o *options) Complete(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	given, err := o.Namespace()
-	o.namespaces = strings.Split(given, ",")
+	for namespace := range strings.SplitSeq(given, ",") {
+		if !slices.Contains(o.namespaces, namespace) {
+			o.namespaces = append(o.namespaces, namespace)
+		}
+	}
 	return err
 }
 
@@ -170,6 +174,11 @@ func (o *options) Validate() (err error) {
 	for _, namespace := range o.namespaces {
 		if problems := validation.IsDNS1123Label(namespace); !o.all && len(problems) > 0 {
 			return command.Usagef("--namespace: no namespace can be called %q: %s", namespace, strings.Join(problems, "; "))
+		}
+	}
+	for set, wave := range o.waves {
+		if wave < 0 || wave > mostWaves {
+			return command.Usagef("--wave %s=%d: a wave is a number from 0 to %d", set, wave, mostWaves)
 		}
 	}
 	if o.labels, err = labels.Parse(o.selector); err != nil {
@@ -207,7 +216,7 @@ func (o *options) wave(set evacuate.Name) int32 {
 	if !found {
 		wave = o.waves[set.Name]
 	}
-	return int32(min(max(wave, 0), mostWaves)) //nolint:gosec // bounded
+	return int32(wave) //nolint:gosec // validated
 }
 
 // mostWaves is the highest wave of the API.

@@ -44,6 +44,9 @@ func TestUsage(t *testing.T) {
 		"a copy without an image":     {[]string{"-n", "shop", "--to-context", "west", "--fallback", "copy", "--copy-image", ""}, "--copy-image"},
 		"a class that is no name":     {[]string{"-n", "shop", "--to-context", "west", "--map-storage-class", "standard=No_Name"}, "these settings make no valid Migration"},
 		"no wave":                     {[]string{"-n", "shop", "--to-context", "west", "--wave", "web"}, "must be formatted as key=value"},
+		"a wave below nothing":        {[]string{"-n", "shop", "--to-context", "west", "--wave", "web=-1"}, "--wave web=-1: a wave is a number from 0 to 1000"},
+		"a wave that is too high":     {[]string{"-n", "shop", "--to-context", "west", "--wave", "web=1001"}, "a wave is a number from 0 to 1000"},
+		"an empty namespace":          {[]string{"-n", "shop,,bank", "--to-context", "west"}, `no namespace can be called ""`},
 		"a name of a StatefulSet":     {[]string{"-n", "shop", "--to-context", "west", "--to-name", "web"}, "unknown flag: --to-name"},
 		"an unknown format of output": {[]string{"-n", "shop", "--to-context", "west", "-o", "csv"}, "must be one of table, wide, json, yaml, html, svg"},
 	} {
@@ -53,12 +56,11 @@ func TestUsage(t *testing.T) {
 
 // TestDeclared: a wave and an independence are for one set, or for the sets of that name in all namespaces.
 func TestDeclared(t *testing.T) {
-	o := &options{waves: map[string]int{"web": 1, "shop/web": 2, "db": -3, "mail": 5000}, independent: []string{"shop/web", "db"}}
+	o := &options{waves: map[string]int{"web": 1, "shop/web": 2, "db": 0}, independent: []string{"shop/web", "db"}}
 	for set, want := range map[evacuate.Name]string{
 		{Namespace: "shop", Name: "web"}:  "2 false",
 		{Namespace: "bank", Name: "web"}:  "1 true",
 		{Namespace: "bank", Name: "db"}:   "0 false",
-		{Namespace: "bank", Name: "mail"}: "1000 true",
 		{Namespace: "bank", Name: "none"}: "0 true",
 	} {
 		if got := fmt.Sprint(o.wave(set), " ", o.waits(set)); got != want {

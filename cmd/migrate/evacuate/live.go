@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
+	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -61,14 +62,7 @@ func (s *Screen) read(ctx context.Context) (r course, err error) {
 			return r, err
 		}
 	}
-	r, err = readCourse(ctx, s.connection, s.key, s.Clock.Now)
-	switch {
-	case apierrors.IsNotFound(err):
-		err = fmt.Errorf("no Evacuation %s in cluster %s", s.key, s.connection.Name())
-	case err != nil:
-		err = command.Unreachable(s.connection.Name(), err)
-	}
-	return r, err
+	return readCourse(ctx, s.connection, s.key, s.Clock.Now)
 }
 
 // draw returns a function that shows a course in a part of the terminal.
@@ -79,16 +73,35 @@ func (s *Screen) draw(area *terminal.Area) func(course) error {
 	}
 }
 
+// complain returns a function that prints why the state could not be read, once for each reason. The last state still
+// holds.
+func (s *Screen) complain(area *terminal.Area) func(error) {
+	last := ""
+	return func(err error) {
+		switch text := err.Error(); {
+		case text == last:
+		case area != nil:
+			area.Draw([]string{text}, nil)
+			last = text
+		default:
+			fmt.Fprintln(s.ErrOut, text)
+			last = text
+		}
+	}
+}
+
 // Watch shows each change until nothing is left to do: on a terminal in place, elsewhere one line or document for each.
 func (s *Screen) Watch(ctx context.Context) error {
 	r, err := s.read(ctx)
 	if err != nil {
 		return err
 	}
-	show := s.change()
+	show, area := s.change(), (*terminal.Area)(nil)
 	if s.Format == "table" && s.Terminal() {
-		show = s.draw(&terminal.Area{Out: printable.Behind(s.Out)})
+		area = &terminal.Area{Out: printable.Behind(s.Out)}
+		show = s.draw(area)
 	}
+	complain := s.complain(area)
 	ended := command.Poll(ctx, s.Clock, refreshEvery, math.MaxInt64, func() bool {
 		if err = show(r); err != nil || r.settled {
 			return true
@@ -97,8 +110,11 @@ func (s *Screen) Watch(ctx context.Context) error {
 		switch {
 		case failed == nil:
 			r = next
+		case isMissing(failed):
+			err = fmt.Errorf("deleted Evacuation %s: its Migrations stay as they are", s.key)
+			return true
 		case ctx.Err() == nil:
-			fmt.Fprintln(s.ErrOut, failed) // the last state still holds
+			complain(failed)
 		}
 		return false
 	})
@@ -142,10 +158,12 @@ const mostLive = 8
 // lines returns the state as text: the times, and up to a number of StatefulSets, each with its planned time above the real
 // one.
 func (s *Screen) lines(r course, most, width int) []string {
-	paint := s.Paint()
-	lines := []string{paint.Bold(fmt.Sprintf("Evacuation %s/%s: %s", r.Namespace, r.Name, r.lead()))}
+	var lines []string
+	for _, line := range terminal.Fold(fmt.Sprintf("Evacuation %s/%s: %s", r.Namespace, r.Name, r.lead()), width) {
+		lines = append(lines, s.Paint().Bold(line))
+	}
 	for _, each := range r.times() {
-		lines = append(lines, terminal.Pad(each[0], len("Expected")+2)+each[1])
+		lines = append(lines, hanging(terminal.Pad(each[0], len("Expected")+2), each[1], width)...)
 	}
 	if len(r.Migrations) == 0 {
 		return lines
@@ -153,12 +171,42 @@ func (s *Screen) lines(r course, most, width int) []string {
 	shown := r.shown(most)
 	lines = append(append(lines, ""), s.gantt(r, shown, width)...)
 	if more := len(r.Migrations) - len(shown); more > 0 {
-		lines = append(lines, view.Count(more, "StatefulSet")+" more: without -w all are shown")
+		lines = append(lines, terminal.Fold(view.Count(more, "StatefulSet")+" more: without -w all are shown", width)...)
 	}
-	for _, m := range shown {
-		if m.stage() == evacuate.Stuck && m.Message != "" {
-			lines = append(lines, paint.Red(string(m.State)+" ")+m.title()+": "+terminal.Clip(m.Message, max(0, width-len(m.State)-len(m.title())-3)))
+	return append(lines, s.reasons(r, width)...)
+}
+
+// hanging returns a text behind a name, with its further lines below the text.
+func hanging(name, text string, width int) []string {
+	lines := terminal.Fold(text, max(min(width, 1), width-utf8.RuneCountInString(name)))
+	for i := range lines {
+		lines[i] = terminal.Pad(map[bool]string{true: name}[i == 0], utf8.RuneCountInString(name)) + lines[i]
+	}
+	return lines
+}
+
+// mostReasons is how many Migrations are shown with the reason for which they do not continue.
+const mostReasons = 8
+
+// reasons returns why Migrations do not continue, those that hold others before those that are held. That all are paused
+// needs no reason for each.
+func (s *Screen) reasons(r course, width int) (lines []string) {
+	var stuck []moved
+	for _, m := range r.Migrations {
+		if m.stage() == evacuate.Stuck && m.Message != "" && (r.State != api.EvacuationPaused || m.Message != evacuation.PausedByIt) {
+			stuck = append(stuck, m)
 		}
+	}
+	slices.SortStableFunc(stuck, func(a, b moved) int { return a.rank() - b.rank() })
+	for _, m := range stuck[:min(mostReasons, len(stuck))] {
+		text := fmt.Sprintf("%s: %s", m.title(), m.Message)
+		if width > 0 {
+			text = terminal.Clip(text, max(1, width-len(m.State)-1))
+		}
+		lines = append(lines, s.Paint().Red(string(m.State)+" ")+text)
+	}
+	if more := len(stuck) - mostReasons; more > 0 {
+		lines = append(lines, terminal.Fold(fmt.Sprintf("%d more do not continue: -o json has their reasons", more), width)...)
 	}
 	return lines
 }
@@ -166,12 +214,11 @@ func (s *Screen) lines(r course, most, width int) []string {
 // shown returns the Migrations that matter most, in their order: those under way, those that cannot continue, those that
 // begin next, and those that have moved.
 func (r course) shown(most int) (all []moved) {
-	rank := func(m moved) int { return slices.Index(ranks, m.State) }
 	order := make([]int, len(r.Migrations))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return rank(r.Migrations[a]) - rank(r.Migrations[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return r.Migrations[a].rank() - r.Migrations[b].rank() })
 	order = order[:min(most, len(order))]
 	slices.Sort(order)
 	for _, at := range order {
@@ -184,6 +231,8 @@ func (r course) shown(most int) (all []moved) {
 var ranks = []api.EvacuatedState{
 	api.EvacuatedMoving, api.EvacuatedRollingBack, api.EvacuatedStalled, api.EvacuatedMissing, api.EvacuatedPaused, api.EvacuatedHeld, api.EvacuatedWaiting, api.EvacuatedBack, api.EvacuatedMoved,
 }
+
+func (m moved) rank() int { return slices.Index(ranks, m.State) }
 
 // gantt returns the chart as lines: two for each set.
 func (s *Screen) gantt(r course, shown []moved, full int) []string {
@@ -202,7 +251,7 @@ func (s *Screen) gantt(r course, shown []moved, full int) []string {
 	for _, m := range shown {
 		lines = append(lines, c.line(m.title(), m.plannedStrokes()), c.line(m.stateText(), m.strokes(begin, r.Time)))
 	}
-	return append(lines, c.legend(planned, moves, down, expected))
+	return append(lines, c.legend(planned, moves, down, expected)...)
 }
 
 // stateText returns the state of a set under its name.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
@@ -44,6 +45,9 @@ func (r course) endFrom(begin time.Time) time.Time {
 // lane returns the row of a set: at the source until an ordinal of it is down for the first time.
 func (m moved) lane(begin, end, now time.Time) chart.Lane {
 	lane, since := chart.Lane{Label: m.title()}, begin
+	if m.obstructs() {
+		lane.Mark = string(m.State) + ": " + m.Message
+	}
 	if m.Planned != nil {
 		from, to := begin.Add(time.Duration(m.Planned.BeginSeconds)*time.Second), begin.Add(time.Duration(m.Planned.EndSeconds)*time.Second)
 		lane.Planned = &chart.Span{From: from, To: to, Text: m.title() + ", planned from " + m.planned()}
@@ -62,7 +66,8 @@ func (m moved) lane(begin, end, now time.Time) chart.Lane {
 		since = up
 	}
 	if m.State == api.EvacuatedMoved {
-		return chart.Lane{Label: lane.Label, Planned: lane.Planned, Spans: append(lane.Spans, chart.Span{From: since, To: end, Place: chart.AtDestination})}
+		lane.Spans = append(lane.Spans, chart.Span{From: since, To: end, Place: chart.AtDestination})
+		return lane
 	}
 	if until := earlier(now, end); until.After(since) {
 		lane.Spans = append(lane.Spans, chart.Span{From: since, To: until, Place: place})
@@ -71,6 +76,18 @@ func (m moved) lane(begin, end, now time.Time) chart.Lane {
 		lane.Spans = append(lane.Spans, chart.Span{From: m.Expected.Begin, To: m.Expected.End, Place: chart.Expected, Text: m.title() + ", expected until " + moment(&m.Expected.End)})
 	}
 	return lane
+}
+
+// obstructs reports whether the Migration itself needs a change, and not one that it comes after.
+func (m moved) obstructs() bool {
+	switch m.State {
+	case api.EvacuatedStalled, api.EvacuatedMissing:
+		return true
+	case api.EvacuatedPaused:
+		return m.Message != evacuation.PausedByIt
+	default:
+		return false
+	}
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -227,5 +227,5 @@ func (o *options) gantt(p evacuate.Plan) []string {
 		}
 		lines = append(lines, c.line(r.Set.String(), strokes))
 	}
-	return append(lines, c.legend(moves, down))
+	return append(lines, c.legend(moves, down)...)
 }

@@ -1,6 +1,7 @@
 package evacuate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -37,6 +40,8 @@ type reader struct {
 	notes []string
 	// specs are the Migrations of the sets.
 	specs map[evacuate.Name]api.MigrationSpec
+	// claimed are the migrations that exist already, by the set that they move.
+	claimed map[evacuate.Name]records.Stored
 	// nodes are those of the destination that take pods, and classes its storage classes; classesHere are those of the
 	// source.
 	nodes                []corev1.Node
@@ -65,7 +70,7 @@ func (o *options) connect(ctx context.Context) (*reader, error) {
 		return nil, err
 	}
 	command.Distinguish(&from, &to)
-	r := &reader{options: o, services: evacuate.Services{}, configMaps: map[evacuate.Name]*corev1.ConfigMap{}, measured: map[bool]measured{}, specs: map[evacuate.Name]api.MigrationSpec{}}
+	r := &reader{options: o, services: evacuate.Services{}, configMaps: map[evacuate.Name]*corev1.ConfigMap{}, measured: map[bool]measured{}, specs: map[evacuate.Name]api.MigrationSpec{}, claimed: map[evacuate.Name]records.Stored{}}
 	if r.source, err = from.Connect(nil); err != nil {
 		return nil, err
 	}
@@ -93,18 +98,22 @@ const setsAtOnce = 4
 func (r *reader) inventory(ctx context.Context) (evacuate.Inventory, error) {
 	i := evacuate.Inventory{Limits: r.limits}
 	from := sets.Of(r.source)
-	var found []sets.Found
-	for _, namespace := range r.namespaces {
-		some, err := from.Read(ctx, sets.Scope{Namespace: namespace, Selector: r.labels})
-		if err != nil {
-			return i, command.Unreachable(r.source.Name(), err)
-		}
-		found = append(found, some...)
-	}
-	if err := r.readSource(ctx, &from, found); err != nil {
+	all, err := r.readSets(ctx, &from)
+	if err != nil {
 		return i, command.Unreachable(r.source.Name(), err)
 	}
-	var err error
+	others := func(set sets.Found) bool { return !r.labels.Matches(labels.Set(set.Labels)) }
+	found := slices.DeleteFunc(slices.Clone(all), others)
+	all = slices.DeleteFunc(all, func(set sets.Found) bool { return others(set) && ptr.Deref(set.Spec.Replicas, 1) == 0 })
+	if err := r.expectNamed(found); err != nil {
+		return i, err
+	}
+	if err := r.noteTemplates(found); err != nil {
+		return i, err
+	}
+	if err := r.readSource(ctx, &from, found, all); err != nil {
+		return i, command.Unreachable(r.source.Name(), err)
+	}
 	if i.Destination, err = r.readDestination(ctx); err != nil {
 		return i, command.Unreachable(r.destination.Name(), err)
 	}
@@ -119,10 +128,55 @@ func (r *reader) inventory(ctx context.Context) (evacuate.Inventory, error) {
 	return i, endpoint.Within(setsAtOnce, reads...)
 }
 
-// readSource reads the Services, the ConfigMaps of the sets, the storage classes, and the records of earlier moves.
-func (r *reader) readSource(ctx context.Context, from *sets.Reader, found []sets.Found) error {
+// readSets reads all sets of the namespaces: pods of those that are selected may use others.
+func (r *reader) readSets(ctx context.Context, from *sets.Reader) (all []sets.Found, err error) {
 	for _, namespace := range r.namespaces {
-		err := each(ctx, from, &corev1.ServiceList{}, func(s *corev1.Service) { r.addService(s, found) }, client.InNamespace(namespace))
+		some, err := from.Read(ctx, sets.Scope{Namespace: namespace, Selector: labels.Everything()})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// expectNamed returns an error if a flag names a set that was not found: with a typing error, an order would be ignored.
+func (r *reader) expectNamed(found []sets.Found) error {
+	names := map[string]bool{}
+	for _, set := range found {
+		names[set.Name], names[client.ObjectKeyFromObject(set).String()] = true, true
+	}
+	for _, named := range []struct {
+		flag string
+		sets []string
+	}{{"wave", slices.Sorted(maps.Keys(r.waves))}, {"independent", r.independent}} {
+		for _, set := range named.sets {
+			if !names[set] {
+				return command.Usagef("--%s %s: no such StatefulSet was found among the %d that are selected; name one as [NAMESPACE/]NAME", named.flag, set, len(found))
+			}
+		}
+	}
+	return nil
+}
+
+// noteTemplates adds a note for each claim template of the flags that no set has. That is no error, because the same flags
+// may serve several namespaces.
+func (r *reader) noteTemplates(found []sets.Found) error {
+	spec, err := r.spec.Spec("all", flags.Destination{})
+	for _, v := range spec.Volumes {
+		has := func(set sets.Found) bool { return slices.Contains(templatesOf(set), v.ClaimTemplate) }
+		if len(found) > 0 && !slices.ContainsFunc(found, has) {
+			r.note(fmt.Sprintf("no StatefulSet has claim template %s, so its flags have no effect", v.ClaimTemplate))
+		}
+	}
+	return err
+}
+
+// readSource reads the Services, the ConfigMaps of the sets that were found, the storage classes, and the records of
+// moves. The Services may select pods of any of all sets.
+func (r *reader) readSource(ctx context.Context, from *sets.Reader, found, all []sets.Found) error {
+	for _, namespace := range r.namespaces {
+		err := each(ctx, from, &corev1.ServiceList{}, func(s *corev1.Service) { r.addService(s, all) }, client.InNamespace(namespace))
 		if err := r.allowed(err, "services", r.source, "the order of the StatefulSets"); err != nil {
 			return err
 		}
@@ -212,7 +266,8 @@ func (r *reader) readConfigMaps(ctx context.Context, found []sets.Found) error {
 	return nil
 }
 
-// readRecords reads the times of earlier moves: of Migrations, and of the records of runs.
+// readRecords reads the times of earlier moves, of Migrations and of the records of runs, and the moves that have not
+// ended.
 func (r *reader) readRecords(ctx context.Context) error {
 	served, err := r.source.Serves(ctx, &api.Migration{})
 	if err != nil {
@@ -227,6 +282,9 @@ func (r *reader) readRecords(ctx context.Context) error {
 	histories := map[bool][]*api.History{}
 	took := map[bool][]time.Duration{}
 	for _, m := range all {
+		if records.Completed(m.Migration) == "" && !r.creation.owns(m.Migration) {
+			r.claimed[evacuate.Name{Namespace: cmp.Or(m.Spec.Source.Namespace, m.Namespace), Name: m.Spec.Source.Name}] = m
+		}
 		copies := slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool { return v.Method == api.MethodCopy })
 		histories[copies] = append(histories[copies], m.Status.History)
 		took[copies] = append(took[copies], view.Took(m.Status.History, api.Forward)...)

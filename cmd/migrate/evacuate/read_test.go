@@ -28,7 +28,7 @@ import (
 func serve(t *testing.T, objects ...client.Object) (*apitest.Server, *clusters.Connection) {
 	t.Helper()
 	s := apitest.Serve(t, map[schema.GroupVersion]map[string]string{
-		corev1.SchemeGroupVersion: {"nodes": "Node", "pods": "Pod", "resourcequotas": "ResourceQuota", "services": "Service", "configmaps": "ConfigMap"},
+		corev1.SchemeGroupVersion: {"nodes": "Node", "pods": "Pod", "resourcequotas": "ResourceQuota", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "serviceaccounts": "ServiceAccount"},
 		storagev1.SchemeGroupVersion: {
 			"storageclasses": "StorageClass", "csinodes": "CSINode", "volumeattachments": "VolumeAttachment", "csistoragecapacities": "CSIStorageCapacity",
 		},
@@ -149,7 +149,8 @@ func TestReadSource(t *testing.T) {
 	o := &options{namespaces: []string{"shop"}}
 	r := &reader{options: o, source: connection, services: evacuate.Services{}, configMaps: map[evacuate.Name]*corev1.ConfigMap{}, measured: map[bool]measured{}}
 	from := sets.Of(connection)
-	if err := r.readSource(t.Context(), &from, []sets.Found{{StatefulSet: set, Kind: workload.Native{}, Object: set}}); err != nil {
+	found := []sets.Found{{StatefulSet: set, Kind: workload.Native{}, Object: set}}
+	if err := r.readSource(t.Context(), &from, found, found); err != nil {
 		t.Fatal(err)
 	}
 	shop := func(name string) evacuate.Name { return evacuate.Name{Namespace: "shop", Name: name} }

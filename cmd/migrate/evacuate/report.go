@@ -43,10 +43,10 @@ func Report(ctx context.Context, c *command.Common, evacuation, format string) e
 		return err
 	}
 	r, err := readCourse(ctx, connection, client.ObjectKey{Namespace: namespace, Name: evacuation}, c.Clock.Now)
-	if err == nil {
-		err = r.readLeft(ctx, connection)
-	}
 	if err != nil {
+		return err
+	}
+	if err := r.readLeft(ctx, connection); err != nil {
 		return command.Unreachable(connection.Name(), err)
 	}
 	switch format {
@@ -133,7 +133,7 @@ func (r course) page() page.Page {
 	}
 	moves := page.Section{Title: "Moves", Head: []string{"StatefulSet", "Migration", "State", "Moved", "Planned", "Started", "Ended", "Down, median and longest", "Why"}}
 	for _, m := range r.Migrations {
-		moves.Rows = append(moves.Rows, []string{m.title(), m.Migration, string(m.State), fmt.Sprintf("%d/%d", m.Moved, m.Total), m.planned(), moment(m.Started), m.ended(), m.down(), m.Message})
+		moves.Rows = append(moves.Rows, []string{m.title(), m.Migration, string(m.State), fmt.Sprintf("%d/%d", m.Moved, m.Total), m.planned(), r.clock(m.Started), r.endOf(m), m.down(), m.Message})
 	}
 	p.Sections = []page.Section{moves}
 	if len(r.Left) == 0 {
@@ -164,7 +164,10 @@ func (r course) times() (all [][2]string) {
 		}
 		all = append(all, [2]string{"Planned", text})
 	}
-	if r.LeftSeconds != nil {
+	switch {
+	case r.LeftSeconds == nil && r.Stuck > 0:
+		all = append(all, [2]string{"Expected", fmt.Sprintf("no end: %s cannot continue without a change", view.Count(r.Stuck, "StatefulSet"))})
+	case r.LeftSeconds != nil:
 		from := "the plan"
 		if r.Measured > 0 {
 			from = view.Count(int(r.Measured), "handoff") + " so far"
@@ -207,12 +210,20 @@ func (m moved) planned() string {
 	return fmt.Sprintf("+%s to +%s", view.Coarse(time.Duration(m.Planned.BeginSeconds)*time.Second), view.Coarse(time.Duration(m.Planned.EndSeconds)*time.Second))
 }
 
-// ended returns when it ended, or when it is expected to.
-func (m moved) ended() string {
+// endOf returns when a Migration ended, or when it is expected to.
+func (r course) endOf(m moved) string {
 	if m.Ended == nil && m.Expected != nil {
-		return "about " + moment(&m.Expected.End)
+		return "about " + r.clock(&m.Expected.End)
 	}
-	return moment(m.Ended)
+	return r.clock(m.Ended)
+}
+
+// clock returns a time in a table: with its day if that is not the one on which the Evacuation began.
+func (r course) clock(t *time.Time) string {
+	if t != nil && r.Started != nil && t.UTC().Format(time.DateOnly) == r.Started.Format(time.DateOnly) {
+		return t.UTC().Format(time.TimeOnly)
+	}
+	return moment(t)
 }
 
 // moment returns a time for the report.

@@ -166,7 +166,7 @@ func (r *reader) factsOf(j judged) evacuate.Set {
 	name := client.ObjectKeyFromObject(j)
 	s := evacuate.Set{
 		Name: name, APIVersion: j.Kind.APIVersion(), Wave: j.m.Spec.Wave, Replicas: j.plan.Summary.Replicas, Budget: j.plan.Summary.Budget,
-		Obstacles: obstaclesOf(j.plan, name), Idle: ptr.Deref(j.Spec.Replicas, 1) == 0, Quota: preflight.Arriving(j.m, j.StatefulSet), Templates: r.templatesOf(j),
+		Obstacles: append(r.claims(name), obstaclesOf(j.plan, name)...), Idle: ptr.Deref(j.Spec.Replicas, 1) == 0, Quota: preflight.Arriving(j.m, j.StatefulSet), Templates: r.templatesOf(j),
 	}
 	if ref := metav1.GetControllerOf(j); ref != nil {
 		s.Owner = ref.Kind + "/" + ref.Name
@@ -192,6 +192,19 @@ func (r *reader) factsOf(j judged) evacuate.Set {
 		s.Uses = evacuate.Uses(name, textsOf(j.Namespace, j.Spec.Template.Spec, templatesOf(j.Found), r.configMaps), r.services)
 	}
 	return s
+}
+
+// claims returns the finding that another migration moves a set, or will when it is resumed.
+func (r *reader) claims(name evacuate.Name) []plan.Finding {
+	m, found := r.claimed[name]
+	if !found {
+		return nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonHeldByAnother, Object: "StatefulSet " + name.String(),
+		Message: fmt.Sprintf("%s in cluster %s, in mode %s, moves StatefulSet %s already: only one of two can", m.Title(), r.source.Name(), cmp.Or(m.Spec.Mode, api.ModeRun), name),
+		Remedy:  "let it move: " + r.Again("status", m.Name, m.Namespace) + "; or delete it, if it has not begun",
+	}}
 }
 
 // obstaclesOf returns the findings that forbid the move of a set, or the reason for which its move would stall.

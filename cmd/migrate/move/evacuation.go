@@ -7,23 +7,27 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/evacuate"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 )
 
-// evacuationIn returns the name of an Evacuation, if the argument has the form evacuation/NAME.
-func evacuationIn(args []string) (name string, is bool) {
+// evacuationIn returns the name of an Evacuation, if the argument has the form evacuation/NAME; empty if it does not.
+func evacuationIn(args []string) (name string, err error) {
 	if len(args) != 1 {
-		return "", false
+		return "", nil
 	}
-	name, is = strings.CutPrefix(args[0], "evacuation/")
-	return name, is && name != ""
+	name, is := strings.CutPrefix(args[0], "evacuation/")
+	if problems := validation.IsDNS1123Subdomain(name); is && len(problems) > 0 {
+		return "", command.Usagef("no Evacuation can be called %q: %s", name, problems[0])
+	}
+	return map[bool]string{true: name}[is], nil
 }
 
 // evacuationModes are the modes of an Evacuation for those of a migration.
@@ -37,13 +41,10 @@ func (o *modeOptions) steerAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e := &api.Evacuation{}
 	key := client.ObjectKey{Namespace: namespace, Name: o.evacuation}
-	switch err := connection.Live().Get(ctx, key, e); {
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf("no Evacuation %s in cluster %s", key, connection.Name())
-	case err != nil:
-		return command.Unreachable(connection.Name(), err)
+	e, err := evacuate.Read(ctx, connection, key)
+	if err != nil {
+		return err
 	}
 	if mode := evacuationModes[o.mode]; cmp.Or(e.Spec.Mode, api.EvacuationRun) == mode {
 		fmt.Fprintf(o.Out, "evacuation %s is %s already\n", key, o.state())

@@ -35,9 +35,9 @@ type modeOptions struct {
 
 // Complete reads the name of a migration, or of an Evacuation.
 func (o *modeOptions) Complete(cmd *cobra.Command, args []string) error {
-	if name, is := evacuationIn(args); is {
-		o.evacuation = name
-		return nil
+	var err error
+	if o.evacuation, err = evacuationIn(args); o.evacuation != "" || err != nil {
+		return err
 	}
 	return o.named.Complete(cmd, args)
 }

@@ -71,9 +71,9 @@ func newReport(c *command.Common) *cobra.Command {
 
 // Complete reads the name of a migration, or of an Evacuation.
 func (o *reportOptions) Complete(cmd *cobra.Command, args []string) error {
-	if name, is := evacuationIn(args); is {
-		o.evacuation = name
-		return nil
+	var err error
+	if o.evacuation, err = evacuationIn(args); o.evacuation != "" || err != nil {
+		return err
 	}
 	return o.named.Complete(cmd, args)
 }

@@ -84,9 +84,10 @@ func newStatus(c *command.Common) *cobra.Command {
 
 // Complete reads the name, if there is one.
 func (o *statusOptions) Complete(cmd *cobra.Command, args []string) error {
-	if name, is := evacuationIn(args); is {
+	name, err := evacuationIn(args)
+	if name != "" || err != nil {
 		o.name, o.evacuation = args[0], name
-		return nil
+		return err
 	}
 	if len(args) == 0 {
 		return nil

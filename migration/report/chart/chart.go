@@ -42,6 +42,8 @@ type Chart struct {
 // Lane is one ordinal.
 type Lane struct {
 	Label string
+	// Mark is the reason for which the lane is marked, as its tooltip; empty if it is not.
+	Mark  string
 	Spans []Span
 	// Planned is the planned time, which is drawn above the spans; nil if there is none.
 	Planned *Span

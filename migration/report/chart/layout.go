@@ -18,29 +18,33 @@ const (
 	letter     = 6.5 // width of a letter of a label
 	tallLane   = 18.0
 	lowLane    = 3.0
+	lowSet     = 9.0   // minimum height of a lane that is an application, so that all have a label
 	mostLanes  = 900.0 // maximum total height of the lanes, while they can be told apart
+	tallText   = 12.0  // height of the letters of a label
 	levels     = 110.0 // height of the curve of available replicas
 	gap        = 34.0
-	labelEvery = 13.0 // minimum distance of labels
+	labelEvery = 13.0 // minimum distance of labels of ordinals
 	bottom     = 46.0
 	tickRoom   = 60.0 // width of the label of a time
 	mostTicks  = 8
-	planShare  = 0.25 // height of a planned time, as a share of its lane
+	planShare  = 0.3 // height of a planned time, as a share of its lane
 )
 
 // Widths of the names of the sides in the legend.
 const (
 	sourceRoom      = 295.0
 	sourceRoomShort = 190.0 // beside the legend of a plan
-	targetRoom      = 370.0
+	targetRoom      = 350.0
 )
 
 // view is a chart with the positions of everything that is drawn.
 type view struct {
 	Chart
-	Width, Height              float64
-	Left, Right                float64
-	LanesTop, LanesBottom      float64
+	Width, Height         float64
+	Left, Right           float64
+	LanesTop, LanesBottom float64
+	// Text is the height of the letters of the labels.
+	Text                       float64
 	LevelsTop, LevelsBottom    float64
 	Rows                       []row
 	Ticks                      []tick
@@ -53,7 +57,7 @@ type view struct {
 }
 
 type row struct {
-	Label          string
+	Label, Mark    string
 	Y, Middle      float64
 	Planned        *bar
 	Bars           []bar
@@ -88,7 +92,7 @@ func layout(c Chart) view {
 	}
 	c.Away = cmp.Or(c.Away, "on its way")
 	v := view{Chart: c, Width: wide, Left: c.left(), Right: wide - rightEdge, LanesTop: topEdge}
-	each := min(tallLane, max(lowLane, mostLanes/float64(max(1, len(c.Lanes)))))
+	each := min(tallLane, max(c.lowest(), mostLanes/float64(max(1, len(c.Lanes)))))
 	v.LanesBottom = v.LanesTop + each*float64(len(c.Lanes))
 	v.LevelsTop, v.LevelsBottom = v.LanesBottom, v.LanesBottom
 	if c.Replicas > 0 {
@@ -106,13 +110,25 @@ func layout(c Chart) view {
 	return v
 }
 
+// lowest returns the minimum height of a lane.
+func (c Chart) lowest() float64 {
+	if c.Replicas == 0 {
+		return lowSet
+	}
+	return lowLane
+}
+
 // lanes places the lanes, of that height.
 func (v *view) lanes(each float64) {
-	written := -labelEvery
+	written, apart := -labelEvery, labelEvery
+	if v.Replicas == 0 {
+		apart = each
+	}
+	v.Text = min(tallText, each*0.9)
 	for i, lane := range v.Lanes {
-		r := row{Label: fitting(lane.Label, v.Left-2*rightEdge), Y: v.LanesTop + each*float64(i), Height: each * 0.8}
+		r := row{Label: fitting(lane.label(), v.Left-2*rightEdge), Mark: lane.Mark, Y: v.LanesTop + each*float64(i), Height: each * 0.8}
 		r.Middle = r.Y + r.Height/2
-		if r.Y-written >= labelEvery {
+		if r.Y-written >= apart-0.01 {
 			r.LabelIsWritten, written = true, r.Y
 		}
 		top, tall := r.Y, r.Height
@@ -144,11 +160,19 @@ func fitting(text string, width float64) string {
 	return string(letters[:most/2]) + "…" + string(letters[len(letters)-(most-most/2-1):])
 }
 
+// label returns the label, with a sign if the lane is marked.
+func (l Lane) label() string {
+	if l.Mark == "" {
+		return l.Label
+	}
+	return "! " + l.Label
+}
+
 // left returns where the lanes begin, so that their labels fit.
 func (c Chart) left() float64 {
 	left := leftEdge
 	for _, lane := range c.Lanes {
-		left = max(left, letter*float64(utf8.RuneCountInString(lane.Label))+2*rightEdge)
+		left = max(left, letter*float64(utf8.RuneCountInString(lane.label()))+2*rightEdge)
 	}
 	return min(left, mostLeft)
 }

@@ -23,6 +23,31 @@ func TestLongLabels(t *testing.T) {
 	}
 }
 
+// TestHundredsOfSets: each of hundreds of applications has a label, which is no taller than its lane. Ordinals have one where
+// it is readable. A marked one has a sign.
+func TestHundredsOfSets(t *testing.T) {
+	begin := time.Unix(0, 0)
+	for _, n := range []int{1, 50, 75, 200, 1000} {
+		c := Chart{Begin: begin, End: begin.Add(time.Hour), Lanes: make([]Lane, n)}
+		c.Lanes[n-1] = Lane{Label: "web", Mark: "Stalled"}
+		v := layout(c)
+		each := (v.LanesBottom - v.LanesTop) / float64(n)
+		written := 0
+		for _, r := range v.Rows {
+			if r.LabelIsWritten {
+				written++
+			}
+		}
+		if written != n || v.Text > each || v.Rows[n-1].Label != "! web" {
+			t.Errorf("of %d, %d have a label, of %.1f in %.1f; the last one is %q", n, written, v.Text, each, v.Rows[n-1].Label)
+		}
+		c.Replicas = int32(n)
+		if v := layout(c); n > 100 && (v.LanesBottom > 3*mostLanes+topEdge+1 || v.Rows[1].LabelIsWritten) {
+			t.Errorf("%d ordinals end at %.0f", n, v.LanesBottom)
+		}
+	}
+}
+
 // TestLegend: the names of long clusters do not reach the next entry.
 func TestLegend(t *testing.T) {
 	begin, long := time.Unix(0, 0), strings.Repeat("cluster-", 20)

@@ -45,19 +45,23 @@ func (s *user) report(w http.ResponseWriter, r *http.Request) {
 	if !found {
 		return
 	}
-	made := s.reportOf(m, s.Board.Time(s.Clock.Now())).Page()
-	if r.URL.Query().Get("format") == "html" {
-		html, err := page.HTML(made)
-		if err != nil {
-			fail(w, http.StatusInternalServerError, err.Error())
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", m.Name+".html"))
-		_, _ = w.Write(html) // the client has disconnected
+	reported(w, r, s.reportOf(m, s.Board.Time(s.Clock.Now())).Page())
+}
+
+// reported answers with a report: as a document, or as a file.
+func reported(w http.ResponseWriter, r *http.Request, made page.Page) {
+	if r.URL.Query().Get("format") != "html" {
+		give(w, made, nil)
 		return
 	}
-	give(w, made, nil)
+	html, err := page.HTML(made)
+	if err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", r.PathValue("name")+".html"))
+	_, _ = w.Write(html) // the client has disconnected
 }
 
 // plan answers with the plan of a migration from its current state.
@@ -80,14 +84,14 @@ func (s *user) plan(w http.ResponseWriter, r *http.Request) {
 	give(w, forecast.Page, forecast.Checks)
 }
 
-// evacuation answers with the state of an Evacuation.
+// evacuation answers with the state of an Evacuation, as report does.
 func (s *user) evacuation(w http.ResponseWriter, r *http.Request) {
 	made, err := s.Evacuation(r.Context(), r.PathValue("namespace"), r.PathValue("name"))
 	if err != nil {
 		s.refuse(w, err)
 		return
 	}
-	give(w, made, nil)
+	reported(w, r, made)
 }
 
 func give(w http.ResponseWriter, made page.Page, checks *preflight.Report) {

@@ -13,7 +13,7 @@ let listed = false, heard = Date.now(), tried = Date.now(), broken = null, strea
 // Where we are: the list, an Evacuation, or one migration and which of its views.
 function route() {
   const [, kind, namespace, name, view] = /^#\/(migration|run|evacuation)\/([^/]+)\/([^/]+)(?:\/(report|plan))?$/.exec(location.hash) ?? [];
-  if (kind === 'evacuation') return { key: `${kind}/${namespace}/${name}`, name, view: kind };
+  if (kind === 'evacuation') return { key: `${kind}/${namespace}/${name}`, namespace, name, view: kind };
   return kind ? { key: `${kind}/${namespace}/${name}`, name, view: view ?? 'now' } : { key: '', view: 'list' };
 }
 
@@ -148,7 +148,7 @@ function show() {
   if (at.view === 'list') showList(byId('main'));
   else if (at.view === 'evacuation') showEvacuation(byId('main'), at);
   else showOne(byId('main'), at);
-  document.title = at.name ? `${rows.get(at.key)?.state ?? ''} ${at.name}` : 'Moves';
+  document.title = at.name ? `${at.view === 'evacuation' ? 'Evacuation' : rows.get(at.key)?.state ?? ''} ${at.name}` : 'Moves';
   showFaults();
 }
 

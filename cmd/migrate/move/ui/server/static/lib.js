@@ -64,7 +64,9 @@ const looks = { 'rolling back': 'back', recovering: 'back', pausing: 'paused', m
 export const badge = (state) => el('span', { class: `state ${looks[state] ?? state}` }, el('i', { 'aria-hidden': 'true' }, marks[state]), state);
 
 const drawn = {};
-/** part is a piece of the page that is drawn anew only when what it shows has changed. What was focused or open stays so. */
+const focusable = (root) => [...root.querySelectorAll('a, button, input, summary, [tabindex]')];
+
+/** part is a piece of the page that is drawn again only when its value has changed. What was focused, open or scrolled stays so. */
 export function part(into, id, value, draw) {
   const text = JSON.stringify(value) ?? '';
   const before = drawn[id]?.parentNode === into ? drawn[id] : null;
@@ -73,11 +75,14 @@ export function part(into, id, value, draw) {
   made.text = text;
   drawn[id] = made;
   if (!before) return into.append(made);
-  const focused = before.contains(document.activeElement) && document.activeElement.id;
+  const focused = before.contains(document.activeElement) && document.activeElement;
+  const nth = focusable(before).indexOf(focused);
   const open = [...before.querySelectorAll('details')].map((each) => each.open);
+  const scrolled = [...before.querySelectorAll('.wide')].map((each) => each.scrollLeft);
   before.replaceWith(made);
   made.querySelectorAll('details').forEach((each, i) => { each.open = open[i]; });
-  if (focused) byId(focused)?.focus({ preventScroll: true });
+  made.querySelectorAll('.wide').forEach((each, i) => { each.scrollLeft = scrolled[i] ?? 0; });
+  if (focused) (focused.id ? byId(focused.id) : focusable(made)[nth])?.focus({ preventScroll: true });
 }
 
 /** table has roles, because a narrow screen shows it as cards. */

@@ -1,6 +1,6 @@
 // The list of all moves.
 
-import { age, badge, byId, el, order, sideName, span, split, world } from './lib.js';
+import { age, badge, byId, el, order, part, plural, sideName, span, split, world } from './lib.js';
 
 const lines = new Map();
 let wanted = '';
@@ -13,6 +13,7 @@ export function showList(main) {
       el('div', { class: 'bar' }, el('h1', {}, 'Moves'),
         el('label', { class: 'find' }, el('span', { class: 'unseen' }, 'Filter by name, namespace, state or cluster'),
           el('input', { id: 'find', type: 'search', placeholder: 'Filter  /', value: wanted, input: (e) => { wanted = e.target.value.toLowerCase(); showList(main); } }))),
+      el('div', { id: 'evacuations' }),
       el('div', { class: 'panel list' }, el('p', { id: 'empty', class: 'empty', hidden: true }),
         el('table', { id: 'list', class: 'cards', role: 'table' }, el('caption', { class: 'unseen' }, 'Migrations, those first that need somebody'), el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, head)), el('tbody', { role: 'rowgroup' }))));
   }
@@ -30,6 +31,7 @@ export function showList(main) {
   }
   // A frame calls back before it is laid out and painted: only what follows it is after that.
   if (sorted.length > 0 && !performance.getEntriesByName('painted').length) requestAnimationFrame(() => setTimeout(() => performance.mark('painted')));
+  part(byId('evacuations'), 'links', evacuations(), links);
   const empty = byId('empty');
   byId('list').hidden = !sorted.length;
   empty.hidden = sorted.length > 0;
@@ -37,6 +39,22 @@ export function showList(main) {
   const waiting = !world.known || world.known.feeds.every((feed) => feed.state === 'connecting');
   empty.textContent = waiting ? 'Reading the cluster …' : world.rows.size ? 'None matches the filter.' : 'No move is there. One begins with kubectl migrate run, or with a Migration.';
 }
+
+// evacuations lists those that the moves are of, with how many of these have moved.
+function evacuations() {
+  const all = {};
+  if (!world.known?.remote) {
+    for (const { namespace, evacuation, state } of world.rows.values()) {
+      if (!evacuation) continue;
+      const one = all[`${namespace}/${evacuation}`] ??= { moved: 0, total: 0 };
+      one.total += 1;
+      if (state === 'moved') one.moved += 1;
+    }
+  }
+  return Object.entries(all).sort(([a], [b]) => before(a, b));
+}
+
+const links = () => evacuations().map(([name, { moved, total }]) => el('p', {}, el('a', { href: `#/evacuation/${name}` }, `Evacuation ${name}`), `: ${moved} of ${plural(total, 'Migration')} moved`));
 
 // Names are ASCII: that of no language is asked for their order.
 const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);

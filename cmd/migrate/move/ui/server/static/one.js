@@ -191,15 +191,22 @@ function written(made, at, name) {
 }
 
 /** documentOf is a document, with its actions. */
-export function documentOf(made, ...actions) {
+function documentOf(made, ...actions) {
   return [
     el('div', { class: 'bar' }, el('p', {}, made.lead), el('div', { class: 'actions' }, actions)),
-    el('section', { class: 'panel' }, el('dl', { class: 'facts' }, (made.facts ?? []).map((f) => fact(f.Name, f.Value))), made.image && el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Timeline' }, picture(made.image))),
+    summary(made),
     made.checks && checks(made.checks),
-    (made.sections ?? []).map((s) => el('section', { class: 'panel' }, el('h2', {}, s.Title), s.Text && el('p', {}, s.Text), s.Rows?.length > 0 && table(s.Title, s.Head, s.Rows))),
+    (made.sections ?? []).map((s) => section(s, s.Rows)),
     el('p', { class: 'faint' }, made.note),
   ];
 }
+
+/** summary is the facts of a document, and its timeline. */
+export const summary = ({ facts, image }) => el('section', { class: 'panel' }, el('dl', { class: 'facts' }, (facts ?? []).map((f) => fact(f.Name, f.Value))),
+  image && el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Timeline' }, picture(image)));
+
+/** section is a table of a document, with the rows that are given. */
+export const section = ({ Title, Text, Head }, rows) => el('section', { class: 'panel' }, el('h2', {}, Title), Text && el('p', {}, Text), rows?.length > 0 && table(Title, Head, rows));
 
 function checks({ groups, passed, warned, failed, skipped }) {
   const lines = groups.flatMap((group) => group.checks.filter((check) => check.verdict !== 'pass').map((check) => [group.group, check.check, check.verdict,
@@ -225,7 +232,7 @@ function picture(text) {
   return host;
 }
 
-async function download(path, name) {
+export async function download(path, name) {
   const file = await (await call(path)).blob();
   const link = el('a', { href: URL.createObjectURL(file), download: name });
   link.click();

@@ -1,0 +1,140 @@
+package evacuate
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/evacuate"
+)
+
+// TestNamed: a flag that names a StatefulSet that was not found is refused, because its order would be ignored.
+func TestNamed(t *testing.T) {
+	found := []sets.Found{{StatefulSet: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}}
+	for name, tc := range map[string]struct {
+		waves       map[string]int
+		independent []string
+		want        string
+	}{
+		"none":                         {nil, nil, ""},
+		"with and without a namespace": {map[string]int{"web": 1}, []string{"shop/web"}, ""},
+		"a wave of none":               {map[string]int{"wbe": 1}, nil, "--wave wbe: no such StatefulSet was found among the 1"},
+		"one of another namespace":     {nil, []string{"bank/web"}, "--independent bank/web: no such StatefulSet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &reader{options: &options{waves: tc.waves, independent: tc.independent}}
+			err := r.expectNamed(found)
+			if tc.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || command.ExitCode(err) != command.ExitUsage || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestUnusedTemplates: a claim template of the flags that no StatefulSet has is named.
+func TestUnusedTemplates(t *testing.T) {
+	web := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	web.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	r := &reader{options: &options{}}
+	f := pflag.NewFlagSet("evacuate", pflag.ContinueOnError)
+	r.spec.Add(f)
+	if err := f.Parse([]string{"--shared", "data", "--shared", "dta"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range [][]sets.Found{nil, {{StatefulSet: web}}} {
+		if err := r.noteTemplates(found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"no StatefulSet has claim template dta, so its flags have no effect"}; !slices.Equal(r.notes, want) {
+		t.Errorf("%q", r.notes)
+	}
+}
+
+// TestNamespaces: a namespace that is named twice is read once.
+func TestNamespaces(t *testing.T) {
+	o := &options{Common: command.NewCommon(console().Environment)}
+	*o.Config.Namespace = "shop,bank,shop"
+	if err := o.Complete(New(command.NewCommon(console().Environment)), nil); err != nil || !slices.Equal(o.namespaces, []string{"shop", "bank"}) {
+		t.Errorf("%q, %v", o.namespaces, err)
+	}
+}
+
+// TestClaims: a set that a paused Migration of a user moves cannot move, and the finding names it. Those of the Evacuation
+// that is written again do not count.
+func TestClaims(t *testing.T) {
+	web := evacuate.Name{Namespace: "shop", Name: "web"}
+	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "mine", Labels: map[string]string{api.EvacuationLabelKey: "all"}}}
+	m.Spec.Mode = api.ModePause
+	_, connection := serve(t)
+	r := &reader{options: &options{Common: command.NewCommon(console().Environment)}, source: connection, claimed: map[evacuate.Name]records.Stored{web: {Migration: m}}}
+	if got := r.claims(evacuate.Name{Namespace: "shop", Name: "db"}); got != nil {
+		t.Errorf("db is claimed: %+v", got)
+	}
+	got := r.claims(web)
+	if len(got) != 1 || got[0].Reason != api.ReasonHeldByAnother || !strings.HasPrefix(got[0].Message, "Migration moves/mine in cluster west, in mode Pause, moves StatefulSet shop/web already") || !strings.Contains(got[0].Remedy, "status mine -n moves") {
+		t.Errorf("%+v", got)
+	}
+	for name, tc := range map[string]struct {
+		creation creation
+		want     bool
+	}{
+		"a plan alone":                           {creation{}, false},
+		"another Evacuation":                     {creation{name: "other", namespace: "moves"}, false},
+		"of the same name, in another namespace": {creation{name: "all", namespace: "shop"}, false},
+		"the same one":                           {creation{name: "all", namespace: "moves"}, true},
+	} {
+		if owns := tc.creation.owns(m); owns != tc.want {
+			t.Errorf("%s: %t", name, owns)
+		}
+	}
+}
+
+// TestMeans: without the Secret or the account nothing is written. That they may not be read is no obstacle.
+func TestMeans(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "west"}, Data: map[string][]byte{"value": []byte("x")}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "mover"}}
+	for name, tc := range map[string]struct {
+		objects   []client.Object
+		key       string
+		forbidden bool
+		want      string
+	}{
+		"both":           {[]client.Object{secret, account}, "value", false, ""},
+		"no Secret":      {[]client.Object{account}, "value", false, "has no Secret moves/west: create it with a kubeconfig of cluster west first; nothing was written"},
+		"another key":    {[]client.Object{secret, account}, "other", false, "Secret moves/west has no key other"},
+		"no account":     {[]client.Object{secret}, "value", false, "has no ServiceAccount moves/mover"},
+		"not to be read": {nil, "value", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, connection := serve(t, tc.objects...)
+			if tc.forbidden {
+				s.Before = func(*http.Request) error { return apierrors.NewForbidden(schema.GroupResource{}, "", nil) }
+			}
+			o := &options{creation: creation{name: "all", namespace: "moves", account: "mover", destination: &api.SecretKeyReference{Name: "west", Key: tc.key}}}
+			err := (&reader{options: o, source: connection, destination: connection}).expectMeans(t.Context())
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
