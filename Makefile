@@ -42,7 +42,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ What users run
-.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-inflight bench-many bench-evacuate bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes kind-image deploy image build chart release
+.PHONY: demo test everything soak duel chaos crash-matrix swing successor hostile bench bench-downtime bench-inflight bench-many bench-evacuate bench-slices bench-copy bench-copy-files e2e-mover e2e-kind e2e-kind-specs kind-up kind-down e2e-etcd e2e-recipes e2e-rehearsal kind-image deploy image build chart release
 demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, and show it (METHOD=rebind: the same disks; METHOD=storage: other storage in place; HOLD=yes: they stay afterwards, to try commands; HOLD=before: before the move).
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(E2E) run ./demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold $(HOLD:yes=after))
@@ -126,8 +126,11 @@ e2e-etcd: sidecars disks ## A running etcd moves between two kind clusters, and 
 	@cd e2e/steady && $(GO) test ./...
 	@$(E2E) run ./etcd -runs $(or $(RUNS),3) $(if $(ONLY),-only $(ONLY))
 
-e2e-recipes: sidecars disks ## PostgreSQL, Redis, Redis Cluster and ZooKeeper move by their recipes between two kind clusters, and PostgreSQL changes its StorageClass; ONLY=redis or postgresql-in-place.
+e2e-recipes: sidecars disks ## PostgreSQL, Redis, Redis Cluster and ZooKeeper move by their recipes between two kind clusters, and PostgreSQL changes its StorageClass, and rehearses its move; ONLY=redis or postgresql-in-place.
 	@$(E2E) run ./recipes $(if $(ONLY),-only $(ONLY))
+
+e2e-rehearsal: sidecars disks ## A move of PostgreSQL is rehearsed on kind behind a real engine of NetworkPolicies, and then done: packets that leave, latency of the source, times beside the real ones.
+	@SLICESHIFT_FIGURES=yes $(E2E) run ./recipes -only postgresql-rehearsal
 
 kind-image: ## The node image for kind, from Go modules and Debian packages, where no registry is in reach.
 	@$(E2E) run ./kind/image
@@ -301,6 +304,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/controlplane && for each in *.mod; do $(GO) mod tidy -diff -modfile=$$each || exit 1; done
 	cd e2e/csi/sidecars && $(GO) mod tidy -diff
 	cd e2e/kind/tools && $(GO) mod tidy -diff
+	cd e2e/kind/policy/kuberouter && $(GO) mod tidy -diff
 	cd e2e/mcs/coredns && $(GO) mod tidy -diff
 	cd e2e/specs/suite && $(GO) mod tidy -diff
 	cd e2e/etcd/programs && $(GO) mod tidy -diff

@@ -61,6 +61,24 @@ func BuildImage(ctx context.Context, dir, pkg, image string, changes ...string) 
 	return docker.Import(ctx, layer, image, append(changes, fmt.Sprintf("ENTRYPOINT [%q]", "/"+name))...)
 }
 
+// AddProgram adds the static program of one package, of this module or of one within it, to an image. It becomes the
+// image's entry point. dir is for intermediate files.
+func AddProgram(ctx context.Context, dir, pkg, image string) error {
+	name := filepath.Base(pkg)
+	folder := filepath.Join(dir, name+"-image")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := buildStatic(ctx, pkg, filepath.Join(folder, name)); err != nil {
+		return err
+	}
+	recipe := fmt.Sprintf("FROM %s\nCOPY %s /%[2]s\nENTRYPOINT [\"/%[2]s\"]\n", image, name)
+	if err := os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(recipe), 0o600); err != nil {
+		return err
+	}
+	return docker.Run(ctx, "build", "--quiet", "--tag", image, folder)
+}
+
 // buildStatic builds the static program of a package.
 func buildStatic(ctx context.Context, pkg, target string) error {
 	_, err := program.In{Dir: pkg, Env: []string{"CGO_ENABLED=0"}}.Output(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", target, ".")

@@ -1,6 +1,6 @@
 // Command recipes moves a database by its recipe from one kind cluster to another, or changes its StorageClass in place.
 // It rolls that back halfway, and does it again, while clients in both clusters write. It then checks every member for each acknowledged write: make
-// e2e-recipes.
+// e2e-recipes. One trial rehearses the move before: make e2e-rehearsal.
 package main
 
 import (
@@ -27,6 +27,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/debian"
 	"github.com/sliceshift/sliceshift/e2e/kind/disks"
+	"github.com/sliceshift/sliceshift/e2e/kind/policy"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
@@ -37,6 +38,7 @@ const (
 	databaseImage  = "sliceshift/databases:e2e"
 	zookeeperImage = "sliceshift/zookeeper:e2e"
 	clientImage    = "sliceshift/database-client:e2e"
+	engineImage    = "sliceshift/policy-engine:e2e"
 )
 
 func main() {
@@ -61,12 +63,12 @@ func try(ctx context.Context, only string) error {
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, driver.Stop(context.WithoutCancel(ctx))) }()
+		defer func() { err = errors.Join(err, stop(ctx, driver)) }()
 		var failed []error
 		for _, s := range systems {
 			fmt.Printf("\n%s\n", s.name())
 			within, cancel := context.WithTimeout(ctx, limit)
-			shown, err := s.trial(pair).Run(within)
+			shown, err := s.run(within, dir, pair)
 			cancel()
 			if err != nil {
 				return fmt.Errorf("%s: %w (what the nodes logged is in %s)", s.name(), err, dir)
@@ -76,6 +78,21 @@ func try(ctx context.Context, only string) error {
 		}
 		return errors.Join(failed...)
 	})
+}
+
+// run runs the trial of one recipe. dir is for its files.
+func (s system) run(ctx context.Context, dir string, pair *kind.Pair) (stage.Result, error) {
+	if s.rehearsed {
+		return rehearse(ctx, dir, s.trial(pair))
+	}
+	return s.trial(pair).Run(ctx)
+}
+
+// stop stops a driver. The volumes of a trial that was interrupted are never released, so it does not wait for them for long.
+func stop(ctx context.Context, driver *disks.Disks) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return driver.Stop(ctx)
 }
 
 // diskDriver is the provisioner of the volumes that are changed in place.
@@ -96,6 +113,12 @@ func buildImages(ctx context.Context, dir string, systems []system) ([]string, e
 		}
 		images = append(images, s.image)
 	}
+	if slices.ContainsFunc(systems, func(s system) bool { return s.rehearsed }) {
+		if err := policy.BuildImage(ctx, os.Stderr, dir, engineImage); err != nil {
+			return nil, err
+		}
+		images = append(images, engineImage)
+	}
 	programs, err := built.Module("e2e", "recipes", "programs")
 	if err != nil {
 		return nil, err
@@ -110,7 +133,10 @@ func (s system) trial(pair *kind.Pair) *stage.Trial {
 		Recipe: s.recipe, Parameters: s.parameters, Volume: api.VolumeSpec{ClaimTemplate: "data", Shared: true}, Turn: s.turn, Client: clientImage,
 		Moved: func(context.Context) error { return nil },
 	}
-	if s.inPlace {
+	switch {
+	case s.rehearsed:
+		t.Members.Class, t.Volume = disks.Late(snapshotDriver), api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodSnapshot}
+	case s.inPlace:
 		t.Members.Class, t.InPlace, t.Roles = disks.Late(diskDriver), true, append(t.Roles, setup.RunsPods)
 		t.Volume = api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(diskDriver), Copy: api.CopySpec{Image: stage.ManagerImage}}
 	}

@@ -35,10 +35,11 @@ var readyZooKeeper string
 type system struct {
 	recipe     string
 	parameters map[string]string
-	// inPlace changes the StorageClass of the members, instead of moving them.
-	inPlace bool
-	members stage.Members
-	image   string
+	// inPlace changes the StorageClass of the members, instead of moving them. rehearsed rehearses the move, and moves
+	// them once.
+	inPlace, rehearsed bool
+	members            stage.Members
+	image              string
 	// start is the script of a member, stop that of its preStop hook, ready that of its readiness probe. form runs
 	// once when all members are Ready.
 	start, stop, ready, form string
@@ -50,8 +51,11 @@ type system struct {
 
 // name returns the name of the trial.
 func (s system) name() string {
-	if s.inPlace {
+	switch {
+	case s.inPlace:
 		return s.recipe + "-in-place"
+	case s.rehearsed:
+		return s.recipe + "-rehearsal"
 	}
 	return s.recipe
 }
@@ -94,6 +98,10 @@ func systems() []system {
 		{
 			recipe: "zookeeper", members: ensemble, image: zookeeperImage,
 			start: startZooKeeper, ready: readyZooKeeper, anywhere: true, turn: 1,
+		},
+		{
+			recipe: "postgresql", parameters: parameters, members: members("ledger", 2, 5432), image: databaseImage, rehearsed: true,
+			start: startPostgreSQL, stop: stopPostgreSQL, ready: "pg_isready -q -h 127.0.0.1 -U postgres",
 		},
 	}
 }

@@ -97,7 +97,7 @@ func (r Recipe) checkTrial() error {
 	return nil
 }
 
-// checkRehearsal checks that the statement about rehearsals has a verdict and a reason.
+// checkRehearsal checks that the statement about rehearsals has a verdict and a reason, and names gates of the recipe.
 func (r Recipe) checkRehearsal() error {
 	switch s := r.Rehearsal; {
 	case s == nil:
@@ -106,6 +106,11 @@ func (r Recipe) checkRehearsal() error {
 		return fmt.Errorf("rehearsal.verdict is %q and not safe or never", s.Verdict)
 	case s.Why == "" || len(s.Sources) == 0:
 		return errors.New("rehearsal does not say why, or cites no source")
+	}
+	for _, name := range r.Rehearsal.Unasked {
+		if !slices.ContainsFunc(r.Gates, func(g Gate) bool { return g.Gate["name"] == name }) {
+			return fmt.Errorf("rehearsal.unasked: no gate is called %q", name)
+		}
 	}
 	return nil
 }

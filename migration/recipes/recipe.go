@@ -75,6 +75,9 @@ const (
 type Rehearsal struct {
 	Verdict RehearsalVerdict `json:"verdict"`
 	Why     string           `json:"why"`
+	// Unasked are the names of the gates that a rehearsal does not ask, because they wait for members that its pods do not
+	// reach.
+	Unasked []string `json:"unasked,omitempty"`
 	// Sources are the IDs of its sources.
 	Sources []string `json:"sources"`
 }

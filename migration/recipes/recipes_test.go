@@ -209,6 +209,7 @@ func TestParseRefuses(t *testing.T) {
 		"a hook of a gate's name": {"name: tell", "name: rest", `two are called "rest"`},
 		"a rehearsal of no kind":  {"sources:\n- {id: book", "rehearsal: {verdict: maybe, why: it is, sources: [book]}\nsources:\n- {id: book", "not safe or never"},
 		"a rehearsal, no reason":  {"sources:\n- {id: book", "rehearsal: {verdict: safe, sources: [book]}\nsources:\n- {id: book", "rehearsal does not say why"},
+		"a gate not to be asked":  {"sources:\n- {id: book", "rehearsal: {verdict: safe, why: it is, unasked: [sick], sources: [book]}\nsources:\n- {id: book", `no gate is called "sick"`},
 		"a rehearsal by hearsay":  {"sources:\n- {id: book", "rehearsal: {verdict: never, why: it joins, sources: [rumour]}\nsources:\n- {id: book", `rehearsal cites "rumour"`},
 		"a script with parameter": {`"--now"`, `"echo {{service}}"`, "give it by a variable"},
 	} {

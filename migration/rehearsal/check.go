@@ -62,6 +62,8 @@ type Word struct {
 	Recipe, System string
 	Safe           bool
 	Why            string
+	// Unasked are the gates of the recipe that wait for members that no pod of a rehearsal reaches.
+	Unasked []string
 }
 
 // Candidate describes a StatefulSet before its rehearsal.

@@ -50,6 +50,8 @@ func (s *Stage) prepareGates() {
 			g.not = "it is for another moment than the start of a pod"
 		case each.Prometheus != nil:
 			g.not = "its metrics are those of the running application"
+		case s.Word != nil && slices.Contains(s.Word.Unasked, each.Name):
+			g.not = "it waits for members that no pod of a rehearsal reaches"
 		case each.Job != nil && each.Job.Side == api.GateSource:
 			g.not = "its Job would run at the source"
 		default:

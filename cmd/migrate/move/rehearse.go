@@ -210,7 +210,7 @@ func (o *rehearseOptions) word() *rehearsal.Word {
 	r := o.spec.Recipe()
 	switch {
 	case r != nil && r.Rehearsal != nil:
-		return &rehearsal.Word{Recipe: r.Name, System: r.Title, Safe: r.Rehearsal.Verdict == recipes.Safe, Why: r.Rehearsal.Why}
+		return &rehearsal.Word{Recipe: r.Name, System: r.Title, Safe: r.Rehearsal.Verdict == recipes.Safe, Why: r.Rehearsal.Why, Unasked: r.Rehearsal.Unasked}
 	case o.isolated != "":
 		return &rehearsal.Word{Safe: true, Why: o.isolated}
 	}

@@ -73,9 +73,23 @@ type Result struct {
 // steadyFor is how long the application is observed before and after the moves.
 const steadyFor = 10 * time.Second
 
+// Part is what a trial does in one phase.
+type Part struct {
+	Name string
+	Do   func(context.Context) error
+}
+
 // Run deploys the application to east, moves it while clients and the auditor observe it, judges its data, and removes
 // it.
 func (t *Trial) Run(ctx context.Context) (Result, error) {
+	undisturbed := Undisturbed(steadyFor)
+	return t.Perform(ctx, []Part{
+		{"before", undisturbed}, {"moving, turned round", t.moveAndTurn}, {"moving back", t.awaitBack}, {"moving again", t.moveAgain}, {"after", undisturbed},
+	})
+}
+
+// Perform is Run with other parts. The application is undisturbed in the first and the last one.
+func (t *Trial) Perform(ctx context.Context, parts []Part) (Result, error) {
 	t.begin = time.Now()
 	if err := t.deploy(ctx); err != nil {
 		return Result{}, err
@@ -91,17 +105,12 @@ func (t *Trial) Run(ctx context.Context) (Result, error) {
 	}
 	t.Say("clients in both clusters work")
 	var r Result
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"before", undisturbed}, {"moving, turned round", t.moveAndTurn}, {"moving back", t.awaitBack}, {"moving again", t.moveAgain}, {"after", undisturbed},
-	} {
+	for _, part := range parts {
 		from := time.Now()
-		if err := step.do(ctx); err != nil {
-			return Result{}, fmt.Errorf("%s: %w", step.name, err)
+		if err := part.Do(ctx); err != nil {
+			return Result{}, fmt.Errorf("%s: %w", part.Name, err)
 		}
-		r.Phases = append(r.Phases, Phase{Name: step.name, From: from, Until: time.Now()})
+		r.Phases = append(r.Phases, Phase{Name: part.Name, From: from, Until: time.Now()})
 	}
 	load, err := os.ReadFile("/proc/loadavg")
 	r.Load, _, _ = strings.Cut(string(load), " ")
@@ -141,14 +150,14 @@ func (t *Trial) deploy(ctx context.Context) error {
 	return t.Ready(ctx)
 }
 
-// audit starts an audit of the move. Where a driver creates the volumes, each side has its own, and the auditor does not
-// judge their content: the writers must check it.
+// audit starts an audit of the move. Of volumes that are copied, or restored from snapshots, each side has its own, and the
+// auditor does not judge their content: the writers must check it.
 func (t *Trial) audit(ctx context.Context) (*auditor.Auditor, error) {
 	side := func(c *kind.Cluster) auditor.Side {
 		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: t.Members.Namespace, Set: t.Members.Name}
 	}
 	o := auditor.Options{Source: side(t.Pair.East), Destination: side(t.Pair.West), Budget: 1, InPlace: t.InPlace}
-	if t.Members.Class != "" {
+	if t.Volume.Method == api.MethodCopy || t.Volume.Method == api.MethodSnapshot {
 		o.OwnVolumes = []string{template}
 	}
 	return auditor.Start(ctx, o)
@@ -215,8 +224,10 @@ func (t *Trial) Say(format string, args ...any) {
 	fmt.Printf("%6.1f s  %s\n", time.Since(t.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// undisturbed lets the clients work for a while.
-func undisturbed(ctx context.Context) error { return fixture.Pass(ctx, steadyFor) }
+// Undisturbed returns what lets the clients work for a while.
+func Undisturbed(span time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error { return fixture.Pass(ctx, span) }
+}
 
 // moveAndTurn starts the move, which the manager's pod drives with credentials for west, and rolls it back when a member
 // is stopped. Everything specific to the application comes from the recipe.
@@ -355,7 +366,7 @@ func (t *Trial) clear(ctx context.Context) error {
 		return err
 	}
 	m, namespace := t.migration(), t.Members.Namespace
-	if err := c.Delete(ctx, m); err != nil {
+	if err := client.IgnoreNotFound(c.Delete(ctx, m)); err != nil {
 		return err
 	}
 	err = absent(ctx, "the Migration", func(ctx context.Context) error { return c.Get(ctx, client.ObjectKeyFromObject(m), m) })
