@@ -36,8 +36,9 @@ type CopyWarm struct {
 	// passes is how many have succeeded.
 	// +optional
 	Passes int32 `json:"passes,omitempty"`
-	// ended is when the last of them succeeded, or when they were refused.
-	Ended metav1.Time `json:"ended"`
+	// ended is when the last of them succeeded, or when they were refused; absent before that.
+	// +optional
+	Ended metav1.Time `json:"ended,omitempty,omitzero"`
 	// bytes (without holes) and files are the content to copy. written is how many bytes the last pass had to write,
 	// and seconds is how long it took.
 	// +optional
