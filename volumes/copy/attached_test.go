@@ -20,6 +20,8 @@ const there = "there"
 type nodes struct {
 	attached map[string]bool // by the name of the volume
 	orphans  []*volumestest.Disk
+	// lockless is true if the file system of the volumes has no locks.
+	lockless bool
 }
 
 // mounts attaches the volume of a receiver to its node. It returns false if the receiver ends there, because an orphan
@@ -28,7 +30,7 @@ func (w *world) mounts(m *pod) bool {
 	if m.Node = there; w.attaches {
 		w.nodes.attached[m.mounted.Name] = true
 	}
-	return !slices.Contains(w.nodes.orphans, m.mounted)
+	return w.nodes.lockless || !slices.Contains(w.nodes.orphans, m.mounted)
 }
 
 // detaches ends the attachments of volumes that no process has mounted.
@@ -87,24 +89,50 @@ func TestCopyOrphanMachine(t *testing.T) {
 	})
 }
 
+// TestOrphanedReceiver: a receiver is deleted by force in the last pass and still writes. Its successor cannot lock the
+// volume, or shows that it has no lock. The ordinal starts only after that receiver has ended (I2).
+func TestOrphanedReceiver(t *testing.T) {
+	for name, lockless := range map[string]bool{"with locks": false, "without locks": true} {
+		t.Run(name, func(t *testing.T) {
+			w := untilIn(t, attached, introduced)
+			w.nodes.lockless = lockless
+			for _, name := range w.names() {
+				w.orphan(name)
+			}
+			if len(w.nodes.orphans) != 1 {
+				t.Fatalf("%d receivers were deleted by force", len(w.nodes.orphans))
+			}
+			for range 300 {
+				w.Step(t)
+				w.Check(t)
+			}
+			if sealed := volumes.HandingOf(w.Pair()).Sealed(); w.Runs != volumestest.Nowhere || sealed != lockless {
+				t.Fatalf("it runs at side %d; its copy is sealed: %t", w.Runs, sealed)
+			}
+			w.nodes.orphans = nil
+			w.Arrives(t)
+		})
+	}
+}
+
 // TestTakenOverBeforeDetached: the ordinal starts on its copy although the volume stays attached to the node of the
 // receiver, which has ended. If that receiver does not exist any more, it starts only after the volume was detached.
 func TestTakenOverBeforeDetached(t *testing.T) {
-	for name, gone := range map[string]bool{"its receiver has ended": false, "its receiver does not exist": true} {
+	for name, missing := range map[string]bool{"its receiver has ended": false, "its receiver does not exist": true} {
 		t.Run(name, func(t *testing.T) {
 			w := attached()
 			w.pinned = true
 			for range 300 {
-				if pair := w.Pair(); gone && volumes.HandingOf(pair).Sealed() && pair.Copy.Receiver.Ended {
+				if pair := w.Pair(); missing && volumes.HandingOf(pair).Sealed() && pair.Copy.Receiver.Ended {
 					maps.DeleteFunc(w.movers, func(_ string, m *pod) bool { return m.role == volumes.RoleReceiver })
 				}
 				w.Step(t)
 			}
 			waits := Copy{}.Transfer(w.Pair()).Waits
-			if started := w.Runs == 1; started == gone || gone && !strings.Contains(waits, "is not attached to node "+there) {
+			if started := w.Runs == 1; started == missing || missing && !strings.Contains(waits, "is not attached to node "+there) {
 				t.Fatalf("it runs at side %d: %q", w.Runs, waits)
 			}
-			if w.pinned = false; gone {
+			if w.pinned = false; missing {
 				w.Arrives(t)
 			}
 		})

@@ -88,7 +88,7 @@ func (w *world) talkOf(what int, s, r *pod) {
 // end ends a mover with the result of its pass. In a warm pass it compares nothing.
 func (w *world) end(m *pod, equal bool) {
 	m.Ended, m.ResourceVersion = true, w.Next()
-	m.Result = volumes.MoverResult{Done: equal, Locked: m.role == volumes.RoleReceiver, Seconds: 1}
+	m.Result = volumes.MoverResult{Done: equal, Locked: m.role == volumes.RoleReceiver && !w.nodes.lockless, Seconds: 1}
 	switch {
 	case m.Warm, m.verify == api.CopyVerifyLater && m.role == volumes.RoleSender: // it reads nothing for a proof
 	default:

@@ -176,8 +176,8 @@ func least(before, now float64) float64 {
 	return min(before, now)
 }
 
-// run measures a way to copy the scene until the copy is on the disk, and what is done with the copy right after that. It
-// begins with a cold cache and a disk that has rested: virtual disks save up a burst while they are idle.
+// run measures a way to copy the scene until the copy is on the disk, and a step right after that. It begins with a cold
+// cache and a disk that has rested: virtual disks save up a burst while they are idle.
 func (t *trial) run(ctx context.Context, w way, after func(destination string) error) (copied, more float64, err error) {
 	t.runs++
 	destination := filepath.Join(t.place, t.name, strconv.Itoa(t.runs))
