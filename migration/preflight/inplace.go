@@ -48,8 +48,7 @@ func inPlaceChecks() (all []Check) {
 	})
 }
 
-// recreation dry-runs the creation of the set with the wanted templates, whose name is taken. What it lacks is only found
-// before that.
+// recreation dry-runs the creation of the set with the wanted templates. An API server finds last that its name is taken.
 func (e *Inspector) recreation(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if m.Spec.Storage == nil || e.Source.Kind().UpdatesTemplates() {
 		return nil, nil

@@ -99,8 +99,8 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestOrphan: a set is deleted only if the API server would let in the one that follows. That its name is taken, or a quota
-// that the present one uses, says nothing.
+// TestOrphan: a set is deleted only if the API server would let in the one that follows. An answer about its name, which is
+// taken, or about a quota, which the present one uses, counts for nothing.
 func TestOrphan(t *testing.T) {
 	resource := schema.GroupResource{Group: "apps", Resource: "statefulsets"}
 	for name, tc := range map[string]struct {

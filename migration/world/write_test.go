@@ -23,6 +23,12 @@ type wire struct{ sent []string }
 
 func (w *wire) client() client.Client {
 	return fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			if len((&client.CreateOptions{}).ApplyOptions(options).DryRun) == 0 {
+				w.sent = append(w.sent, "create "+o.GetName())
+			}
+			return nil
+		},
 		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, p client.Patch, _ ...client.PatchOption) error {
 			data, err := p.Data(o)
 			w.sent = append(w.sent, "patch "+o.GetName()+" "+string(data))
@@ -106,7 +112,7 @@ func TestExecute(t *testing.T) {
 		"delete volume":  {judged(plan.Effect{Verb: plan.DeleteVolume}), "delete web uid u resourceVersion 7"},
 		"delete budget":  {judged(plan.Effect{Verb: plan.DeleteBudget}), "delete web uid u resourceVersion 7"},
 		"delete the set": {judged(plan.Effect{Verb: plan.DeleteSet}), "delete web uid u resourceVersion 7"},
-		"orphan":         {judged(plan.Effect{Verb: plan.OrphanSet, Propagation: metav1.DeletePropagationOrphan}), "delete web uid u resourceVersion 7 Orphan"},
+		"orphan":         {judged(plan.Effect{Verb: plan.OrphanSet, Propagation: metav1.DeletePropagationOrphan, Manifest: `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web"}}`}), "delete web uid u resourceVersion 7 Orphan"},
 		"templates":      {judged(plan.Effect{Verb: plan.UpdateSet, Manifest: `{"spec":{"replicas":3,"volumeClaimTemplates":[{"metadata":{"name":"data"}}]}}`}), `patch web {"metadata":{` + precondition + `},"spec":{"volumeClaimTemplates":[{"metadata":{"name":"data"}}]}}`},
 		"poke":           {judged(plan.Effect{Verb: plan.PokeSet, Poke: "c now"}), `patch web {"metadata":{"annotations":{"migration.sliceshift.io/poked-for":"c now"},` + precondition + `}}`},
 		"ask for a size": {judged(plan.Effect{Verb: plan.ChangeClaim, Request: inplace.Request{Size: 2 << 30}}), `patch web {"metadata":{` + precondition + `},"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`},
