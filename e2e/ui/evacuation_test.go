@@ -95,7 +95,7 @@ const cutTexts = `(() => {
 	return cut;
 })()`
 
-// expectNeat checks what is shown: on each screen nothing is wider than it or cut, and nothing hostile ran.
+// expectNeat checks the page: on each screen nothing is wider than it or cut, and nothing hostile ran.
 func (b *tab) expectNeat(what string) {
 	b.Helper()
 	for name, on := range screens {

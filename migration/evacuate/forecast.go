@@ -115,35 +115,75 @@ type rates struct {
 	lead, tail time.Duration
 }
 
-// rates measures the sets that move and those that have moved.
+// measure is the sum of a number of handoffs.
+type measure struct {
+	n    int32
+	took time.Duration
+	// planned is the planned time of those that were planned, and timed their number.
+	planned time.Duration
+	timed   int32
+}
+
+// add adds handoffs of a set.
+func (s *measure) add(m Move, n int32, took time.Duration) {
+	s.n, s.took = s.n+n, s.took+took
+	if m.Planned > 0 && m.Total > 0 {
+		s.planned, s.timed = s.planned+m.planned()*time.Duration(n), s.timed+n
+	}
+}
+
+// mostLate bounds the time that counts of a handoff under way, in multiples of the expected one: it may wait for a person.
+const mostLate = 2
+
+// rates measures the sets that move and those that have moved. The first handoffs that arrive are the short ones, so one
+// under way that already takes longer than these counts, too. So does a set without a handoff.
 func (p Progress) rates() (r rates) {
-	var took, planned, leads, tails time.Duration
-	var led, tailed, timed int32
+	var seen, lead, tail measure
 	for _, m := range p.Moves {
 		if m.HandsOver {
-			leads, led = leads+m.Lead, led+1
+			lead.add(m, 1, m.Lead)
 		}
 		if m.Stage == Ended && m.Listed > 0 {
-			tails, tailed = tails+m.Tail, tailed+1
+			tail.add(m, 1, m.Tail)
 		}
-		took, r.arrived = took+m.Handing, r.arrived+m.Listed
-		if m.Planned > 0 && m.Total > 0 {
-			planned, timed = planned+m.planned()*time.Duration(m.Listed), timed+m.Listed
+		seen.add(m, m.Listed, m.Handing)
+	}
+	r.arrived, r.lead, r.tail = seen.n, lead.mean(), tail.mean()
+	r.take(seen)
+	for _, m := range p.Moves {
+		if usual := r.handoff(m); r.arrived > 0 && m.underWay() > usual {
+			seen.add(m, 1, min(m.underWay(), mostLate*usual))
+		}
+		if lead.n > 0 && m.Stage == Moves && !m.HandsOver && m.Since > r.lead {
+			lead.add(m, 1, min(m.Since, mostLate*r.lead))
 		}
 	}
-	if r.arrived > 0 {
-		r.each = took / time.Duration(r.arrived)
-	}
-	if planned > 0 && timed == r.arrived {
-		r.over = float64(took) / float64(planned)
-	}
-	if led > 0 {
-		r.lead = leads / time.Duration(led)
-	}
-	if tailed > 0 {
-		r.tail = tails / time.Duration(tailed)
-	}
+	r.take(seen)
+	r.lead = lead.mean()
 	return r
+}
+
+// mean returns the mean time; 0 if there is none.
+func (s measure) mean() time.Duration { return s.took / time.Duration(max(1, s.n)) }
+
+// take derives the time of a handoff from measured ones.
+func (r *rates) take(seen measure) {
+	r.each = seen.mean()
+	if seen.planned > 0 && seen.timed == seen.n {
+		r.over = float64(seen.took) / float64(seen.planned)
+	}
+}
+
+// underWay returns how long the current handoff of a set has taken so far; 0 if it has none.
+func (m Move) underWay() time.Duration {
+	switch {
+	case m.Stage != Moves || !m.HandsOver || m.Arrived >= m.Total:
+		return 0
+	case m.Listed == 0:
+		return max(0, m.Since-m.Lead)
+	default:
+		return m.Since
+	}
 }
 
 // planned returns the planned time of one handoff.

@@ -161,7 +161,20 @@ func TestForecasts(t *testing.T) {
 		"after one that has ended":      {[]Move{with(func(m *Move) { m.Stage, m.Tail, m.Listed, m.Arrived, m.Handing = Ended, minute, 4, 4, 8*minute }), {Name: named("b"), Total: 2, Planned: 2 * minute, After: []Name{named("a")}}}, "6 of 4: map[b:0-6]"},
 		"all of it have arrived":        {[]Move{with(func(m *Move) { m.Arrived, m.Listed, m.Since = 4, 4, minute })}, "0 of 4: map[a:0-0]"},
 		"its first handoff has not yet": {[]Move{{Name: named("a"), Stage: Moves, Total: 4, Planned: 4 * minute, Since: minute}}, "4 of 0: map[a:0-4]"},
-		"a circle":                      {[]Move{{Name: named("a"), Total: 1, Planned: minute, After: []Name{named("b")}}, {Name: named("b"), Total: 1, Planned: minute, After: []Name{named("a")}}}, "2 of 0: map[a:1-2 b:0-1]"},
+		"one that is late counts": {[]Move{
+			{Name: named("a"), Stage: Moves, Total: 2, Arrived: 1, Listed: 1, HandsOver: true, Handing: 10 * minute},
+			{Name: named("b"), Stage: Moves, Total: 2, HandsOver: true, Since: 20 * minute},
+		}, "15 of 1: map[a:0-12 b:0-15]"},
+		"one that is late by hours counts as twice": {[]Move{
+			{Name: named("a"), Stage: Moves, Total: 2, Arrived: 1, Listed: 1, HandsOver: true, Handing: 10 * minute},
+			{Name: named("b"), Stage: Moves, Total: 2, HandsOver: true, Since: 20 * time.Hour},
+		}, "15 of 1: map[a:0-12 b:0-15]"},
+		"one without a handoff counts, too": {[]Move{
+			{Name: named("a"), Stage: Moves, Total: 2, Arrived: 1, Listed: 1, HandsOver: true, Handing: 10 * minute, Lead: 4 * minute},
+			{Name: named("c"), Stage: Moves, Total: 1, Since: 8 * minute},
+			{Name: named("d"), Total: 1},
+		}, "16 of 1: map[a:0-10 c:0-10 d:0-16]"},
+		"a circle": {[]Move{{Name: named("a"), Total: 1, Planned: minute, After: []Name{named("b")}}, {Name: named("b"), Total: 1, Planned: minute, After: []Name{named("a")}}}, "2 of 0: map[a:1-2 b:0-1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := Progress{Moves: tc.moves}.Of()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,11 +179,14 @@ func TestWidths(t *testing.T) {
 	s := &Screen{Common: command.NewCommon(console().Environment)}
 	r := courseOf(e, migrations, "east", minutes(12))
 	for width := 24; width <= 240; width++ {
-		for _, line := range s.lines(r, 3, width) {
+		for _, line := range slices.Concat(s.lines(r, 3, width), s.lines(r, all, width)) {
 			if n := utf8.RuneCountInString(line); n > width {
 				t.Fatalf("on %d columns, %d are used: %q", width, n, line)
 			}
 		}
+	}
+	if text := strings.Join(s.lines(r, all, 80), "\n"); strings.Count(text, "why") != 100 {
+		t.Errorf("the reason is cut:\n%s", text)
 	}
 }
 

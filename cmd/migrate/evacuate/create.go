@@ -177,7 +177,7 @@ func fits(spec api.EvacuationSpec) error {
 	return nil
 }
 
-// owns reports whether a Migration is of the Evacuation that is to be written: the command may be repeated.
+// owns reports whether a Migration is of the Evacuation that the command writes: the command may be repeated.
 func (c *creation) owns(m *api.Migration) bool {
 	return c.name != "" && m.Namespace == c.namespace && m.Labels[api.EvacuationLabelKey] == c.name
 }

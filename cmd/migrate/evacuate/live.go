@@ -42,7 +42,7 @@ func (s *Screen) Show(ctx context.Context) error {
 		return err
 	}
 	text := func(r course) error {
-		_, err := fmt.Fprintln(s.Out, strings.Join(s.lines(r, len(r.Migrations), s.Width()), "\n"))
+		_, err := fmt.Fprintln(s.Out, strings.Join(s.lines(r, all, s.Width()), "\n"))
 		return err
 	}
 	if err := terminal.Print(s.Out, s.Format, r, text); err != nil {
@@ -111,7 +111,7 @@ func (s *Screen) Watch(ctx context.Context) error {
 		case failed == nil:
 			r = next
 		case isMissing(failed):
-			err = fmt.Errorf("deleted Evacuation %s: its Migrations stay as they are", s.key)
+			err = fmt.Errorf("no Evacuation %s any more: it was deleted, and its Migrations keep their modes", s.key)
 			return true
 		case ctx.Err() == nil:
 			complain(failed)
@@ -152,8 +152,12 @@ func (r course) leftText() string {
 	return ", about " + view.Coarse(inSeconds(*r.LeftSeconds)) + " left"
 }
 
-// mostLive is how many StatefulSets are shown on a terminal while they change, so that they fit on a usual one.
-const mostLive = 8
+// mostLive is how many StatefulSets are shown on a terminal while they change, so that they fit on a usual one. Then each
+// reason has one line. Where all are shown, reasons are whole.
+const (
+	mostLive = 8
+	all      = math.MaxInt
+)
 
 // lines returns the state as text: the times, and up to a number of StatefulSets, each with its planned time above the real
 // one.
@@ -173,7 +177,7 @@ func (s *Screen) lines(r course, most, width int) []string {
 	if more := len(r.Migrations) - len(shown); more > 0 {
 		lines = append(lines, terminal.Fold(view.Count(more, "StatefulSet")+" more: without -w all are shown", width)...)
 	}
-	return append(lines, s.reasons(r, width)...)
+	return append(lines, s.reasons(r, most == all, width)...)
 }
 
 // hanging returns a text behind a name, with its further lines below the text.
@@ -188,22 +192,28 @@ func hanging(name, text string, width int) []string {
 // mostReasons is how many Migrations are shown with the reason for which they do not continue.
 const mostReasons = 8
 
-// reasons returns why Migrations do not continue, those that hold others before those that are held. That all are paused
-// needs no reason for each.
-func (s *Screen) reasons(r course, width int) (lines []string) {
+// reasons returns why Migrations do not continue, those that hold others before those that are held. That a user has
+// paused or rolled back all of them needs no reason for each.
+func (s *Screen) reasons(r course, whole bool, width int) (lines []string) {
 	var stuck []moved
+	back := r.State == api.EvacuationRollingBack || r.State == api.EvacuationRolledBack
 	for _, m := range r.Migrations {
-		if m.stage() == evacuate.Stuck && m.Message != "" && (r.State != api.EvacuationPaused || m.Message != evacuation.PausedByIt) {
+		asked := m.Message == evacuation.PausedByIt || back && m.State == api.EvacuatedBack
+		if m.stage() == evacuate.Stuck && m.Message != "" && !asked {
 			stuck = append(stuck, m)
 		}
 	}
 	slices.SortStableFunc(stuck, func(a, b moved) int { return a.rank() - b.rank() })
 	for _, m := range stuck[:min(mostReasons, len(stuck))] {
-		text := fmt.Sprintf("%s: %s", m.title(), m.Message)
-		if width > 0 {
-			text = terminal.Clip(text, max(1, width-len(m.State)-1))
+		room := max(min(width, 1), width-len(m.State)-1)
+		texts := terminal.Fold(fmt.Sprintf("%s: %s", m.title(), m.Message), room)
+		if !whole {
+			texts = []string{terminal.Clip(fmt.Sprintf("%s: %s", m.title(), m.Message), room)}
 		}
-		lines = append(lines, s.Paint().Red(string(m.State)+" ")+text)
+		for i, text := range texts {
+			state := map[bool]string{true: s.Paint().Red(string(m.State)), false: terminal.Pad("", len(m.State))}[i == 0]
+			lines = append(lines, state+" "+text)
+		}
 	}
 	if more := len(stuck) - mostReasons; more > 0 {
 		lines = append(lines, terminal.Fold(fmt.Sprintf("%d more do not continue: -o json has their reasons", more), width)...)

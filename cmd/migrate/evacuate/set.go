@@ -166,7 +166,7 @@ func (r *reader) factsOf(j judged) evacuate.Set {
 	name := client.ObjectKeyFromObject(j)
 	s := evacuate.Set{
 		Name: name, APIVersion: j.Kind.APIVersion(), Wave: j.m.Spec.Wave, Replicas: j.plan.Summary.Replicas, Budget: j.plan.Summary.Budget,
-		Obstacles: append(r.claims(name), obstaclesOf(j.plan, name)...), Idle: ptr.Deref(j.Spec.Replicas, 1) == 0, Quota: preflight.Arriving(j.m, j.StatefulSet), Templates: r.templatesOf(j),
+		Obstacles: r.obstaclesOf(j, name), Idle: ptr.Deref(j.Spec.Replicas, 1) == 0, Quota: preflight.Arriving(j.m, j.StatefulSet), Templates: r.templatesOf(j),
 	}
 	if ref := metav1.GetControllerOf(j); ref != nil {
 		s.Owner = ref.Kind + "/" + ref.Name
@@ -207,9 +207,16 @@ func (r *reader) claims(name evacuate.Name) []plan.Finding {
 	}}
 }
 
-// obstaclesOf returns the findings that forbid the move of a set, or the reason for which its move would stall.
-func obstaclesOf(p preview.Plan, name evacuate.Name) []plan.Finding {
-	obstacles := slices.DeleteFunc(slices.Clone(p.Findings), func(f plan.Finding) bool { return f.Warning })
+// obstaclesOf returns the findings that forbid the move of a set, or the reason for which its move would stall. The
+// migration that moves it already is named once, although its fence is found, too.
+func (r *reader) obstaclesOf(j judged, name evacuate.Name) []plan.Finding {
+	p, obstacles := j.plan, r.claims(name)
+	claimed := len(obstacles) > 0
+	for _, f := range p.Findings {
+		if !f.Warning && (!claimed || f.Reason != api.ReasonHeldByAnother) {
+			obstacles = append(obstacles, f)
+		}
+	}
 	if stall := p.Stalled; stall != nil && len(obstacles) == 0 {
 		obstacles = append(obstacles, plan.Finding{Reason: stall.Reason, Object: "StatefulSet " + name.String(), Message: stall.Message, Remedy: stall.Remedy})
 	}

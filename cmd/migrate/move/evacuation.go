@@ -84,7 +84,7 @@ func (o *modeOptions) offerWaysBack(ctx context.Context, connection *clusters.Co
 	if len(ways) == 0 {
 		return nil
 	}
-	fmt.Fprintf(o.Out, "%d of its %d Migrations are completed, and their StatefulSets stay at the destination. To take one back, move it the other way:\n", len(ways), len(e.Spec.Migrations))
+	fmt.Fprintf(o.Out, "%d of its %d Migrations completed before: their StatefulSets stay at the destination. To take one back, move it the other way:\n", len(ways), len(e.Spec.Migrations))
 	for _, way := range ways {
 		fmt.Fprintf(o.Out, "  %s\n", way)
 	}

@@ -1,16 +1,22 @@
 package move
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 )
@@ -44,7 +50,7 @@ func TestEvacuationVerbs(t *testing.T) {
 		"pause twice":             {api.EvacuationPause, api.EvacuationPaused, []string{"pause", "evacuation/all"}, 0, "evacuation shop/all is paused already\n", "", api.EvacuationPause},
 		"resume":                  {api.EvacuationPause, api.EvacuationPaused, []string{"resume", "evacuation/all"}, 0, "evacuation shop/all resumed\n", "", api.EvacuationRun},
 		"resume without a mode":   {"", api.EvacuationRunning, []string{"resume", "evacuation/all"}, 0, "evacuation shop/all is running already\n", "", ""},
-		"roll back":               {api.EvacuationRun, api.EvacuationRunning, []string{"rollback", "evacuation/all"}, 0, "1 of its 2 Migrations are completed", "", api.EvacuationRollback},
+		"roll back":               {api.EvacuationRun, api.EvacuationRunning, []string{"rollback", "evacuation/all"}, 0, "1 of its 2 Migrations completed before", "", api.EvacuationRollback},
 		"the way back":            {api.EvacuationRun, api.EvacuationRunning, []string{"rollback", "evacuation/all"}, 0, "  migrate plan web -n shop ", "", api.EvacuationRollback},
 		"roll back, and wait":     {api.EvacuationRun, api.EvacuationRunning, []string{"rollback", "evacuation/all", "--wait"}, 2, "", "status evacuation/all -w", api.EvacuationRun},
 		"no such Evacuation":      {api.EvacuationRun, api.EvacuationRunning, []string{"pause", "evacuation/other"}, 1, "", "no Evacuation shop/other in cluster east", api.EvacuationRun},
@@ -69,6 +75,30 @@ func TestEvacuationVerbs(t *testing.T) {
 				t.Errorf("mode %q, %v", e.Spec.Mode, err)
 			}
 		})
+	}
+}
+
+// TestWatchOfADeletedOne: a watch prints once why an Evacuation cannot be read, and ends when it is deleted.
+func TestWatchOfADeletedOne(t *testing.T) {
+	east := serveEvacuation(t, api.EvacuationRun, api.EvacuationRunning)
+	reads := 0
+	east.Before = func(r *http.Request) error {
+		if r.PathValue("resource") != "evacuations" {
+			return nil
+		}
+		switch reads++; reads {
+		case 1:
+			return nil
+		case 2, 3:
+			return apierrors.NewForbidden(schema.GroupResource{}, "all", errors.New("the test"))
+		default:
+			return apierrors.NewNotFound(schema.GroupResource{}, "all")
+		}
+	}
+	c := newConsole("status", "evacuation/all", "-w", "-n", "shop", "--kubeconfig", east.Kubeconfig(t), "--context", "east")
+	c.Expect(t, command.ExitFailure, "Running: 1/2 StatefulSets", "no Evacuation shop/all any more: it was deleted, and its Migrations keep their modes")
+	if text := c.Stderr.String(); strings.Count(text, "the test") != 1 {
+		t.Errorf("it is printed %d times:\n%s", strings.Count(text, "the test"), text)
 	}
 }
 

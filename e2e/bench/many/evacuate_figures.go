@@ -94,7 +94,7 @@ func (f *evacuationFigures) page() string {
 | the manager's peak, MiB | %.0f |
 | the Evacuation, KiB | %.0f |
 
-Of the %d processors, the processes of both control planes took %.0f %%, and the manager %.0f %%. The plan assumes that handoffs at once are as fast as one
+Of the %d processors, the processes of the two control planes took %.0f %%, and the manager %.0f %%. The plan assumes that handoffs at once are as fast as one
 alone. Where they share processors, they are not, and the forecast is the measure.
 `, f.Sets, f.Ordinals, f.PlannedSeconds, f.ForecastSeconds, f.RealSeconds, f.ForecastSeconds/f.RealSeconds, f.PerSecond, f.AlonePerSecond, f.PeakMiB, f.ObjectKiB,
 		f.Cores, f.share(f.ControlPlanesCPU), f.share(f.ManagerCPU))

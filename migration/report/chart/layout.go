@@ -10,24 +10,25 @@ import (
 
 // Positions and sizes in units of the image.
 const (
-	wide       = 960.0
-	leftEdge   = 110.0
-	rightEdge  = 12.0
-	topEdge    = 46.0
-	mostLeft   = 300.0
-	letter     = 6.5 // width of a letter of a label
-	tallLane   = 18.0
-	lowLane    = 3.0
-	lowSet     = 9.0   // minimum height of a lane that is an application, so that all have a label
-	mostLanes  = 900.0 // maximum total height of the lanes, while they can be told apart
-	tallText   = 12.0  // height of the letters of a label
-	levels     = 110.0 // height of the curve of available replicas
-	gap        = 34.0
-	labelEvery = 13.0 // minimum distance of labels of ordinals
-	bottom     = 46.0
-	tickRoom   = 60.0 // width of the label of a time
-	mostTicks  = 8
-	planShare  = 0.3 // height of a planned time, as a share of its lane
+	wide        = 960.0
+	leftEdge    = 110.0
+	rightEdge   = 12.0
+	topEdge     = 46.0
+	mostLeft    = 300.0
+	letter      = 6.5 // width of a letter of a label
+	tallLane    = 18.0
+	lowLane     = 3.0
+	lowSet      = 9.0   // minimum height of a lane that is an application, so that all have a label
+	mostLanes   = 900.0 // maximum total height of the lanes, while they can be told apart
+	tallPicture = 500.0 // height of lanes of which a screen does not show the top and the bottom at once
+	tallText    = 12.0  // height of the letters of a label
+	levels      = 110.0 // height of the curve of available replicas
+	gap         = 34.0
+	labelEvery  = 13.0 // minimum distance of labels of ordinals
+	bottom      = 46.0
+	tickRoom    = 60.0 // width of the label of a time
+	mostTicks   = 8
+	planShare   = 0.3 // height of a planned time, as a share of its lane
 )
 
 // Widths of the names of the sides in the legend.

@@ -38,11 +38,14 @@ func TestHundredsOfSets(t *testing.T) {
 				written++
 			}
 		}
+		if v.IsTall() != (n > 40) {
+			t.Errorf("of %d, the times are above them: %t", n, v.IsTall())
+		}
 		if written != n || v.Text > each || v.Rows[n-1].Label != "! web" {
 			t.Errorf("of %d, %d have a label, of %.1f in %.1f; the last one is %q", n, written, v.Text, each, v.Rows[n-1].Label)
 		}
 		c.Replicas = int32(n)
-		if v := layout(c); n > 100 && (v.LanesBottom > 3*mostLanes+topEdge+1 || v.Rows[1].LabelIsWritten) {
+		if v := layout(c); n > 100 && (v.LanesBottom-topEdge > max(mostLanes, lowLane*float64(n))+1 || v.Rows[1].LabelIsWritten) {
 			t.Errorf("%d ordinals end at %.0f", n, v.LanesBottom)
 		}
 	}

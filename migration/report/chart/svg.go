@@ -40,6 +40,9 @@ func Printable(text string) string {
 // Tall returns the height between the axes.
 func (v view) Tall() float64 { return v.LevelsBottom - v.LanesTop }
 
+// IsTall reports whether the times are above the lanes, too, because those below would be out of sight.
+func (v view) IsTall() bool { return v.Replicas == 0 && len(v.Stops) == 0 && v.Tall() > tallPicture }
+
 // StopsAt returns the position of the numbers of stops.
 func (v view) StopsAt() float64 { return v.LanesTop - 6 }
 
