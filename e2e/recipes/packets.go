@@ -21,7 +21,7 @@ type packets struct {
 	inside, dns, left int64
 	// tried are those that pods behind the NetworkPolicy have sent to anything else.
 	tried int64
-	// to are the packets that have left, or were tried, by the name of the receiver.
+	// to are the packets that were sent to something else, or have left, each with the name of the receiver.
 	to map[string]int64
 }
 
@@ -32,7 +32,7 @@ func (p packets) String() string {
 	text := fmt.Sprintf("%d of the pod without the NetworkPolicy passed; of the others %d were sent to the outside and %d left, %d passed to the DNS, %d within",
 		p.control, p.tried, p.left, p.dns, p.inside)
 	for _, receiver := range slices.Sorted(maps.Keys(p.to)) {
-		text += fmt.Sprintf("; %d to %s", p.to[receiver], receiver)
+		text += fmt.Sprintf("; %d %s", p.to[receiver], receiver)
 	}
 	return text
 }

@@ -99,21 +99,27 @@ func (h *rehearsal) judge(ctx context.Context) (packets, error) {
 	return h.census.judge(flows)
 }
 
-// migrate runs kubectl migrate, prints the command with its output, and returns the output. Another exit code than this one is
-// an error.
-func (h *rehearsal) migrate(ctx context.Context, code int, verb string, args ...string) (string, error) {
-	args = append([]string{verb, h.Members.Name, "-n", h.Members.Namespace, "--context", h.Pair.East.Name}, args...)
-	cmd := exec.CommandContext(ctx, h.program, args...)
+// migrate runs kubectl migrate, and prints the command with its output. Another exit code than this one is an error.
+func (h *rehearsal) migrate(ctx context.Context, code int, verb string, args ...string) error {
+	cmd := h.command(ctx, verb, args...)
 	var out, log strings.Builder
-	cmd.Env, cmd.Stdout, cmd.Stderr = h.env, &out, &log
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Stdout, cmd.Stderr = &out, &log
 	err := cmd.Run()
-	h.Say("$ kubectl migrate %s\n%s%s", shell.Command(args...), log.String(), out.String())
+	h.Say("$ kubectl migrate %s\n%s%s", shell.Command(cmd.Args[1:]...), log.String(), out.String())
 	exit, is := errors.AsType[*exec.ExitError](err)
 	if is && exit.ExitCode() == code || err == nil && code == 0 {
-		return out.String(), nil
+		return nil
 	}
-	return "", fmt.Errorf("kubectl migrate %s ended with %v, not with code %d", verb, err, code)
+	return fmt.Errorf("kubectl migrate %s ended with %v, not with code %d", verb, err, code)
+}
+
+// command returns a command of kubectl migrate for the members. The end of ctx interrupts it.
+func (h *rehearsal) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
+	args = append([]string{verb, h.Members.Name, "-n", h.Members.Namespace, "--context", h.Pair.East.Name}, args...)
+	cmd := exec.CommandContext(ctx, h.program, args...)
+	cmd.Env = h.env
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	return cmd
 }
 
 // moved returns the flags of the move, for this recipe.
@@ -139,7 +145,7 @@ func (h *rehearsal) tries(recipe string) []string {
 func (h *rehearsal) refusals(ctx context.Context) (err error) {
 	const refused = 3
 	west := h.Pair.West
-	if _, err := h.migrate(ctx, refused, "rehearse", h.tries("etcd")...); err != nil {
+	if err := h.migrate(ctx, refused, "rehearse", h.tries("etcd")...); err != nil {
 		return err
 	}
 	if h.open, err = h.refused(ctx, refused); err != nil {
@@ -158,7 +164,7 @@ func (h *rehearsal) refusals(ctx context.Context) (err error) {
 
 // refused tries to rehearse, and checks that packets of the pod behind the policy have passed.
 func (h *rehearsal) refused(ctx context.Context, code int) (packets, error) {
-	if _, err := h.migrate(ctx, code, "rehearse", h.tries(h.Recipe)...); err != nil {
+	if err := h.migrate(ctx, code, "rehearse", h.tries(h.Recipe)...); err != nil {
 		return packets{}, err
 	}
 	counted, err := h.judge(ctx)
@@ -170,7 +176,7 @@ func (h *rehearsal) refused(ctx context.Context, code int) (packets, error) {
 
 // rehearse rehearses the move. No packet may leave.
 func (h *rehearsal) rehearse(ctx context.Context) (err error) {
-	if _, err := h.migrate(ctx, 0, "rehearse", h.tries(h.Recipe)...); err != nil {
+	if err := h.migrate(ctx, 0, "rehearse", h.tries(h.Recipe)...); err != nil {
 		return err
 	}
 	if h.isolated, err = h.judge(ctx); err != nil {
@@ -188,18 +194,21 @@ func (h *rehearsal) rehearse(ctx context.Context) (err error) {
 
 // move moves the application, as the plan expects, and compares the move with the rehearsal.
 func (h *rehearsal) move(ctx context.Context) error {
-	if _, err := h.migrate(ctx, 0, "plan", h.moved(h.Recipe)...); err != nil {
+	if err := h.migrate(ctx, 0, "plan", h.moved(h.Recipe)...); err != nil {
 		return err
 	}
-	if _, err := h.migrate(ctx, 0, "run", h.moved(h.Recipe, "--quiet")...); err != nil {
+	if err := h.migrate(ctx, 0, "run", h.moved(h.Recipe, "--quiet")...); err != nil {
 		return err
 	}
-	text, err := h.migrate(ctx, 0, "report", "-o", "json")
+	if err := h.migrate(ctx, 0, "report"); err != nil {
+		return err
+	}
+	text, err := h.command(ctx, "report", "-o", "json").Output()
 	if err != nil {
-		return err
+		return fmt.Errorf("kubectl migrate report -o json: %w", err)
 	}
 	var r report.Report
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
+	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("read the report: %w", err)
 	}
 	if r.Rehearsal == nil || r.Rehearsal.DownSeconds == nil || r.Rehearsal.MovedStartSeconds == nil {

@@ -117,7 +117,7 @@ func (d Document) facts() [][2]string {
 			add(p.Pod, "Ready after "+brief(p.Seconds)+": "+partsText(p.Parts))
 		}
 		for _, g := range r.Gates {
-			add("gate", strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", g.Name, g.Pod, g.Verdict, g.Message)))
+			add("gate", gateText(g))
 		}
 	}
 	if d.Expected != nil {
@@ -126,11 +126,12 @@ func (d Document) facts() [][2]string {
 	if d.Result != nil {
 		add("source", originText(d.Result.Origin))
 	}
-	if d.Latency == nil {
-		add("latency", "of the source was not measured: --probe URL. A URL that writes measures its disks, too")
-	} else {
+	switch {
+	case d.Latency != nil:
 		add("before", requestsText(d.Latency.Before))
 		add("during", requestsText(d.Latency.During))
+	case d.Result != nil:
+		add("latency", "of the source was not measured: --probe URL. A URL that writes measures its disks, too")
 	}
 	return facts
 }
@@ -157,6 +158,14 @@ func partsText(parts []rehearsal.Part) string {
 		texts = append(texts, p.Name+" "+brief(p.Seconds))
 	}
 	return strings.Join(texts, ", ")
+}
+
+func gateText(g rehearsal.Gate) string {
+	what := strings.TrimSpace(g.Name + " " + g.Pod)
+	if g.Verdict == rehearsal.GateNotAsked {
+		return what + ": not asked, because " + g.Message
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", what, g.Verdict, g.Message))
 }
 
 func brief(seconds float64) string {

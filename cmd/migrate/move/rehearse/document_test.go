@@ -20,7 +20,10 @@ func rehearsed() Document {
 		Outcome: rehearsal.Rehearsed, Seconds: 12, Denied: []string{"10.0.0.1:443"}, CloneSeconds: 3, RestoreSeconds: 8,
 		Origin: rehearsal.Origin{Pods: 3},
 		Pods:   []rehearsal.Timing{{Pod: "web-0", Seconds: 12, Parts: []rehearsal.Part{{Name: "schedule", Seconds: 1}, {Name: "start", Seconds: 11}}}},
-		Gates:  []rehearsal.Gate{{Name: "up", Pod: "web-0", Verdict: rehearsal.GatePassed, Message: "port 80 answers"}},
+		Gates: []rehearsal.Gate{
+			{Name: "up", Pod: "web-0", Verdict: rehearsal.GatePassed, Message: "port 80 answers"},
+			{Name: "peers", Verdict: rehearsal.GateNotAsked, Message: "it waits for others"},
+		},
 	}
 	return Document{
 		Outcome: rehearsal.Rehearsed, Namespace: "rehearsal-web-1", Result: &r, Expected: view.OutageOf(r.Outage(), false),
@@ -46,7 +49,7 @@ func TestText(t *testing.T) {
 	}{
 		"rehearsed": {rehearsed(), []string{
 			"StatefulSet shop/web was rehearsed in cluster west; nothing of it is left", "a pod reached 10.0.0.1:443 without the NetworkPolicy", "snapshots ready after 3s, slowest restore 8s",
-			"web-0     Ready after 12s: schedule 1s, start 11s", "up web-0: Passed port 80 answers", "about 18s: stop 2s, detach 2s, carry 2s, start 12s, start rehearsed with 1 pod", "--probe URL",
+			"web-0     Ready after 12s: schedule 1s, start 11s", "up web-0: Passed port 80 answers", "peers: not asked, because it waits for others", "about 18s: stop 2s, detach 2s, carry 2s, start 12s, start rehearsed with 1 pod", "--probe URL",
 			"source    3 pods, Ready all the time, none was restarted",
 		}},
 		"copied":    {copied, []string{"copied in 1m1s while their pods wrote", "the recovery was not"}},
