@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
@@ -42,4 +43,13 @@ func (f *observed) takenOver(part *copyPart, volume *corev1.PersistentVolume) bo
 	}
 	have := volumes.Ref{Namespace: claim.Namespace, Name: claim.Name}
 	return !have.Names(incoming) && !have.Names(volumes.Parked(incoming))
+}
+
+// outgoing returns the claim from which the giver's volume is read.
+func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holding) volumes.Holding {
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl(), Volume: own.Volume}
+	if part.claim != nil {
+		h.Claim = f.viewClaim(part.claim, m.UID)
+	}
+	return h
 }

@@ -317,15 +317,6 @@ func podOrNone(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// outgoing returns the claim from which the giver's volume is read.
-func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holding) volumes.Holding {
-	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl(), Volume: own.Volume}
-	if part.claim != nil {
-		h.Claim = f.viewClaim(part.claim, m.UID)
-	}
-	return h
-}
-
 // incoming returns the claim that the copy is written to, and the new volume, even after it was detached from that
 // claim.
 func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
