@@ -57,7 +57,7 @@ func TestWrites(t *testing.T) {
 // withCopies copies the objects that the pods need.
 func withCopies(v *harness.Move) { v.Migration.Spec.Dependencies.Mode = api.DependenciesCopy }
 
-// writes records the writes of a process, by object: the order of writes to different objects depends on their controllers.
+// writes records the writes of a process that the API server has accepted, by object: the order of writes to different objects depends on their controllers.
 type writes struct {
 	mu    sync.Mutex
 	to    map[string][]string
@@ -70,26 +70,34 @@ func (w *writes) recorded(side string, config *rest.Config) *rest.Config {
 	config.ContentType = runtime.ContentTypeJSON
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			if changes(r) && !strings.HasSuffix(r.URL.Path, "/events") && !strings.Contains(r.URL.Path, "/authentication.k8s.io/") {
-				if err := w.record(side, r); err != nil {
-					return nil, err
-				}
+			if !changes(r) || strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/authentication.k8s.io/") {
+				return next.RoundTrip(r)
 			}
-			return next.RoundTrip(r)
+			body, err := bodyOf(r)
+			if err != nil {
+				return nil, err
+			}
+			answer, err := next.RoundTrip(r)
+			if err != nil || answer.StatusCode >= http.StatusBadRequest {
+				return answer, err
+			}
+			return answer, w.record(side, r, body)
 		})
 	})
 	return config
 }
 
-func (w *writes) record(side string, r *http.Request) error {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
-			return err
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
+// bodyOf returns the body of a request, which can still be sent.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
 	}
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body, err
+}
+
+func (w *writes) record(side string, r *http.Request, body []byte) error {
 	var named metav1.PartialObjectMetadata
 	text, err := yaml.JSONToYAML(withoutManagers(body))
 	if err == nil {
