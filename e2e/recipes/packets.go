@@ -29,12 +29,13 @@ type packets struct {
 const control = "rehearsal-control"
 
 func (p packets) String() string {
-	text := fmt.Sprintf("%d of the pod without the NetworkPolicy passed; of the others %d were sent to the outside and %d left, %d passed to the DNS, %d within",
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d of the pod without the NetworkPolicy passed; of the others %d were sent to the outside and %d left, %d passed to the DNS, %d within",
 		p.control, p.tried, p.left, p.dns, p.inside)
 	for _, receiver := range slices.Sorted(maps.Keys(p.to)) {
-		text += fmt.Sprintf("; %d %s", p.to[receiver], receiver)
+		fmt.Fprintf(&text, "; %d %s", p.to[receiver], receiver)
 	}
-	return text
+	return text.String()
 }
 
 // census knows the pods of a cluster by their addresses.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func (h *rehearsal) migrate(ctx context.Context, code int, verb string, args ...
 	if is && exit.ExitCode() == code || err == nil && code == 0 {
 		return nil
 	}
-	return fmt.Errorf("kubectl migrate %s ended with %v, not with code %d", verb, err, code)
+	return fmt.Errorf("kubectl migrate %s did not end with code %d: %w", verb, code, cmp.Or(err, errors.New("it ended with 0")))
 }
 
 // command returns a command of kubectl migrate for the members. The end of ctx interrupts it.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func TestEvacuation(t *testing.T) {
 			b.says("evacuations", fmt.Sprintf("Evacuation %s/all: 1 of %d Migrations moved", shop.namespace, n))
 			b.run(`document.querySelector("#evacuations a").click()`)
 			b.says("lead", fmt.Sprintf("Running: 1/%d StatefulSets", n))
-			b.await(`document.querySelector("#summary .wide div")?.shadowRoot.querySelectorAll(".planned").length > ` + fmt.Sprint(n))
+			b.await(`document.querySelector("#summary .wide div")?.shadowRoot.querySelectorAll(".planned").length > ` + strconv.Itoa(n))
 			b.expectNeat("page, " + name)
 			for _, wrong := range ask[[]string](b, accessible) {
 				t.Errorf("%s", wrong)

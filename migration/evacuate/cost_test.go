@@ -1,7 +1,6 @@
 package evacuate
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -45,7 +44,7 @@ func BenchmarkPlan(b *testing.B) {
 		i.Sets = append(i.Sets, s)
 	}
 	for nth := range 100 {
-		n := node(fmt.Sprint(nth), 16000, 100)
+		n := node(strconv.Itoa(nth), 16000, 100)
 		n.Free.Pods, n.Free.Memory = 110, 1<<37
 		i.Destination.Nodes = append(i.Destination.Nodes, n)
 	}

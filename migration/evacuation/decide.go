@@ -153,14 +153,8 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedMoved, ""
 	case missing != "":
 		return api.EvacuatedMissing, missing
-	case m.Completed == api.ReasonMoved:
-		return api.EvacuatedMoved, ""
-	case m.Completed == api.ReasonRolledBack && m.runs() && !m.Fixed: // a mode Run begins it again
-		return api.EvacuatedMoving, ""
-	case m.Completed != "" && !v.returns(m):
-		return api.EvacuatedBack, "completed as " + m.Completed
 	case m.Completed != "":
-		return v.waits(name)
+		return v.completed(name, m)
 	case m.Mode == api.ModePause && m.Held && !m.Begun: // a stall of the time before its pause holds nothing
 		if v.Spec.Mode != api.EvacuationRun {
 			return api.EvacuatedPaused, PausedByIt
@@ -178,6 +172,20 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedWaiting, ""
 	default:
 		return api.EvacuatedPaused, PausedByIt
+	}
+}
+
+// completed returns the state of a Migration that has completed.
+func (v *view) completed(name string, m Migration) (api.EvacuatedState, string) {
+	switch {
+	case m.Completed == api.ReasonMoved:
+		return api.EvacuatedMoved, ""
+	case m.Completed == api.ReasonRolledBack && m.runs() && !m.Fixed: // a mode Run begins it again
+		return api.EvacuatedMoving, ""
+	case !v.returns(m):
+		return api.EvacuatedBack, "completed as " + m.Completed
+	default:
+		return v.waits(name)
 	}
 }
 

@@ -96,9 +96,13 @@ func TestWatchOfADeletedOne(t *testing.T) {
 		}
 	}
 	c := newConsole("status", "evacuation/all", "-w", "-n", "shop", "--kubeconfig", east.Kubeconfig(t), "--context", "east")
-	c.Expect(t, command.ExitFailure, "Running: 1/2 StatefulSets", "no Evacuation shop/all any more: it was deleted, and its Migrations keep their modes")
-	if text := c.Stderr.String(); strings.Count(text, "the test") != 1 {
-		t.Errorf("it is printed %d times:\n%s", strings.Count(text, "the test"), text)
+	const look = 2 * time.Second
+	if code := c.PassTime(t, c.Begin(t), look); code != command.ExitFailure || !strings.Contains(c.Stdout.String(), "Running: 1/2 StatefulSets") {
+		t.Errorf("exit code %d: %s", code, c.Stdout)
+	}
+	text := c.Stderr.String()
+	if strings.Count(text, "the test") != 1 || !strings.Contains(text, "no Evacuation shop/all any more: it was deleted, and its Migrations keep their modes") {
+		t.Errorf("the complaint is printed %d times:\n%s", strings.Count(text, "the test"), text)
 	}
 }
 
