@@ -110,6 +110,11 @@ func (v *move) csiVolumes() {
 			}
 			_, err := client.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
 			v.Must(err)
+			// A binder that does not know the volume yet has another one provisioned, and then deleted, for its claim.
+			v.Eventually("volume "+volume.Name+" is known to the binder", func(ctx context.Context) (bool, error) {
+				seen, err := client.CoreV1().PersistentVolumes().Get(ctx, volume.Name, metav1.GetOptions{})
+				return err == nil && seen.Status.Phase == corev1.VolumeAvailable, err
+			})
 		}
 	}
 }
