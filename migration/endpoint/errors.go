@@ -14,6 +14,11 @@ func LacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
 }
 
+// OverQuota reports whether an API server rejected a request because a ResourceQuota has no room for it.
+func OverQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+}
+
 // NotLent reports whether an API server refused impersonation.
 func NotLent(err error) bool {
 	return LacksRight(err) && strings.Contains(err.Error(), " cannot impersonate")

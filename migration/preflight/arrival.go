@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -122,7 +121,7 @@ func (c arrivalChecks) pod(ctx context.Context) (*plan.Finding, error) {
 	pod := podOf(at, c.set, c.about.Ordinal)
 	err := at.Live.Create(ctx, pod, client.DryRunAll)
 	within := c.SameCluster() && c.Source.Namespace == at.Namespace
-	if err != nil && (endpoint.LacksRight(err) || within && strings.Contains(err.Error(), "exceeded quota")) {
+	if err != nil && (endpoint.LacksRight(err) || within && endpoint.OverQuota(err)) {
 		return nil, nil
 	}
 	return only(rehearsal(at, pod, err))

@@ -171,7 +171,7 @@ func (e *Executor) replaceCopy(ctx context.Context, at endpoint.Endpoint, effect
 	name := copied.GetName()
 	copied.SetName("")
 	copied.SetGenerateName(strings.TrimRight(name[:min(len(name), longest)], "-.") + "-")
-	if err := at.Live.Create(ctx, copied, client.DryRunAll); err != nil && !strings.Contains(err.Error(), "exceeded quota") {
+	if err := at.Live.Create(ctx, copied, client.DryRunAll); err != nil && !endpoint.OverQuota(err) {
 		return fmt.Errorf("the copy that replaces it would be refused: %w", err)
 	}
 	return removeCopy(ctx, at, effect)

@@ -88,7 +88,7 @@ func RefusesNext(err error) bool {
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		return false
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"), apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
+	case endpoint.OverQuota(err), apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
 		return false
 	}
 	return true
