@@ -14,14 +14,18 @@ import (
 // that is omitted while it is zero, and gets its fields one by one, therefore has no required time. Trouble before the
 // first warm pass of a copy could not be stored, and the move stalled for ever.
 func TestTimesThatMayBeAbsent(t *testing.T) {
-	seen := map[reflect.Type]bool{reflect.TypeFor[api.CopyTorn](): true} // it is written as a whole
+	type place struct {
+		of      reflect.Type
+		partial bool
+	}
+	seen := map[place]bool{{reflect.TypeFor[api.CopyTorn](), true}: true} // it is written as a whole
 	var look func(of reflect.Type, partial bool)
 	look = func(of reflect.Type, partial bool) {
 		of = element(of)
-		if of.Kind() != reflect.Struct || seen[of] || !strings.Contains(of.PkgPath(), "sliceshift") {
+		if of.Kind() != reflect.Struct || seen[place{of, partial}] || !strings.Contains(of.PkgPath(), "sliceshift") {
 			return
 		}
-		seen[of] = true
+		seen[place{of, partial}] = true
 		for field := range of.Fields() {
 			tag := field.Tag.Get("json")
 			time := field.Type == reflect.TypeFor[metav1.Time]() || field.Type == reflect.TypeFor[metav1.MicroTime]()

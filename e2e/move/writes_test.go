@@ -3,6 +3,7 @@ package move
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -81,7 +82,10 @@ func (w *writes) recorded(side string, config *rest.Config) *rest.Config {
 			if err != nil || answer.StatusCode >= http.StatusBadRequest {
 				return answer, err
 			}
-			return answer, w.record(side, r, body)
+			if err := w.record(side, r, body); err != nil {
+				return nil, errors.Join(err, answer.Body.Close())
+			}
+			return answer, nil
 		})
 	})
 	return config

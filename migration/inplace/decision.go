@@ -71,7 +71,8 @@ type Action struct {
 	Ref volumes.Ref
 	// Template and Volume are for CreateClaim: its claim template, and the volume that it names.
 	Template, Volume string
-	// Request is for ChangeClaim, Manifest for CreateSet, UpdateSet, and DeleteSet, after which it is created, Poke for PokeSet, and Fill for Fill.
+	// Request is for ChangeClaim, Poke for PokeSet, and Fill for Fill. Manifest is for CreateSet, UpdateSet, and DeleteSet,
+	// after which the set is created from it.
 	Request  Request
 	Manifest Manifest
 	Poke     Poke

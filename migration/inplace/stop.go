@@ -244,7 +244,7 @@ func (f flight) unused(_ Handed, s Slot) *Decision {
 	return stalls(volumes.ReasonForeignPod, fmt.Sprintf("claim %s is used by pod %s, too", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod, or let it use another claim")
 }
 
-// down reports whether the pod serves nobody.
+// down reports whether the pod does not exist, is not Ready, or is Terminating.
 func (pod Pod) down() bool { return !pod.Found || !pod.Serves || pod.Terminating }
 
 // evictions holds while the PodDisruptionBudget allows no eviction of a pod that is Ready.

@@ -101,7 +101,7 @@ func (s Set) Kept(title string) *volumes.Reason {
 		return nil
 	}
 	return volumes.Stalled(volumes.ReasonForeignFinalizer, fmt.Sprintf("%s has finalizers (%s) that would keep it when it is deleted to be recreated: no failed pod of it would be replaced meanwhile", title, strings.Join(s.Keeps, ", ")),
-		"find out who set them, and have them removed until the change is completed")
+		"let the controllers of these finalizers remove them until the change is completed")
 }
 
 // Poke is a write on the set that makes its controller reconcile it. For is the claim whose end was waited for.

@@ -52,7 +52,7 @@ func Count(ctx context.Context, at *kind.Cluster, node string) (*Counter, error)
 	return &Counter{node}, nil
 }
 
-// Read returns what was counted so far.
+// Read returns the counts so far.
 func (c *Counter) Read(ctx context.Context) (Flows, error) {
 	text, err := docker.Output(ctx, "exec", c.node, "nft", "-j", "list", "table", "ip", "counted")
 	if err != nil {

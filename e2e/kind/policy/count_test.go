@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listed is what nftables 1.0.6 lists, without what is not read.
+// listed is a list of nftables 1.0.6, without the fields that are not read.
 const listed = `{"nftables": [{"metainfo": {"version": "1.0.6"}}, {"table": {"family": "ip", "name": "counted"}},
 {"set": {"family": "ip", "name": "tried", "table": "counted", "type": ["ipv4_addr", "ipv4_addr"], "size": 65535,
  "elem": [{"elem": {"val": {"concat": ["10.245.1.5", "10.97.0.1"]}, "counter": {"packets": 4, "bytes": 336}}}], "stmt": [{"counter": null}]}},

@@ -73,7 +73,7 @@ type Result struct {
 // steadyFor is how long the application is observed before and after the moves.
 const steadyFor = 10 * time.Second
 
-// Part is what a trial does in one phase.
+// Part is the work of a trial in one phase.
 type Part struct {
 	Name string
 	Do   func(context.Context) error
