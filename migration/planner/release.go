@@ -18,6 +18,10 @@ import (
 //
 // A pod at the taker that uses the claim does not count. It is on the side that gets the disk next, as a pod next
 // to a running ordinal is on the side that has it.
+//
+// Once a second volume was taken over, no attachment is waited for. The giver's volume was attached nowhere when it was
+// released to the movers, so it was attached for one of them, which has ended. What a process would write to it later
+// is not in the sealed copy, whether its node has detached it or not.
 func (p carryPlanner) released(k int32) *plan.Hold {
 	sides := []*plan.Side{p.giver, p.taker}
 	held, unread := p.volumesOf(k)
@@ -35,13 +39,13 @@ func (p carryPlanner) released(k int32) *plan.Hold {
 		if hold := usedBy(pair.Giver, p.mayHave(v, pair)); hold != nil {
 			return hold
 		}
-		if kept && v.Shared(p.Spec) {
+		if kept && v.Shared(p.Spec) || volumes.TakenOver(pair) {
 			continue
 		}
 		if hold := anyAttached(pair.Giver); hold != nil {
 			return hold
 		}
-		if !kept && !pair.Taker.Bound() && !volumes.TakenOver(pair) {
+		if !kept && !pair.Taker.Bound() {
 			if hold := anyAttached(pair.Taker); hold != nil {
 				return hold
 			}
