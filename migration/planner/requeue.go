@@ -22,6 +22,8 @@ const (
 	RequeueUnobserved = 20 * time.Millisecond
 	// RequeueAtLatest is for everything else: a lost event must not stop a migration.
 	RequeueAtLatest = 30 * time.Second
+	// RequeueIdle is for a Migration that has not begun and is paused; see Patient.
+	RequeueIdle = 5 * time.Minute
 
 	// mostRefusals is the number of consecutive refusals that exceeds ordinary conflicts. The wait doubles from
 	// RequeueUnobserved, so it is reached after about three seconds.
@@ -35,7 +37,13 @@ const (
 // Patient doubles the wait of a Migration that stays refused or stalled, from pass to pass up to RequeueAtLatest: the
 // Migrations of others share the API servers. Not so while ordinals may be down: with one in flight, or on the way back
 // from a destination that may be lost. A change of a watched object starts a pass at once.
+//
+// A paused Migration that has not begun has no event to lose, and each of its passes is a whole preflight. An Evacuation
+// has hundreds of them.
 func Patient(m *api.Migration, after time.Duration, now time.Time) time.Duration {
+	if after == RequeueAtLatest && m.Status.Baseline == nil && m.Spec.Mode == api.ModePause {
+		return RequeueIdle
+	}
 	stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
 	back := m.Spec.Mode == api.ModeRollback || m.Spec.Mode == api.ModeRecover
 	if after != RequeueRefused || back || m.Status.Handoff != nil || stalled == nil || stalled.Status != metav1.ConditionTrue {

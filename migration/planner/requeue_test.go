@@ -11,7 +11,7 @@ import (
 )
 
 // TestPatient: the longer a Migration is refused, the later it is looked at again, up to a bound; never so while an ordinal is
-// in flight.
+// in flight. One that is paused before it begins is looked at seldom.
 func TestPatient(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	refused := func(since time.Duration, status metav1.ConditionStatus) *api.Migration {
@@ -26,6 +26,8 @@ func TestPatient(t *testing.T) {
 	}
 	inFlight := refused(time.Hour, metav1.ConditionTrue)
 	inFlight.Status.Handoff = &api.Handoff{}
+	idle, begun := back(api.ModePause), back(api.ModePause)
+	idle.Status.Conditions, begun.Status.Baseline = nil, &api.Baseline{}
 	for name, tc := range map[string]struct {
 		m           *api.Migration
 		after, want time.Duration
@@ -38,6 +40,9 @@ func TestPatient(t *testing.T) {
 		"a rollback":                {back(api.ModeRollback), planner.RequeueRefused, planner.RequeueRefused},
 		"a recovery":                {back(api.ModeRecover), planner.RequeueRefused, planner.RequeueRefused},
 		"a pause":                   {back(api.ModePause), planner.RequeueRefused, planner.RequeueAtLatest},
+		"a pause before the begin":  {idle, planner.RequeueAtLatest, planner.RequeueIdle},
+		"and its write is awaited":  {idle, planner.RequeueUnobserved, planner.RequeueUnobserved},
+		"a pause in the middle":     {begun, planner.RequeueAtLatest, planner.RequeueAtLatest},
 		"not stalled":               {refused(time.Hour, metav1.ConditionFalse), planner.RequeueRefused, planner.RequeueRefused},
 		"without conditions":        {&api.Migration{}, planner.RequeueRefused, planner.RequeueRefused},
 		"a cluster that is silent":  {refused(time.Hour, metav1.ConditionTrue), planner.RequeueUnreachable, planner.RequeueUnreachable},
