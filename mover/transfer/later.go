@@ -53,7 +53,7 @@ func (r *Receiver) readBack(ctx context.Context, before found) (Outcome, error) 
 	})
 	outcome := Outcome{Own: &listed}
 	if err == nil && record != nil && listed.Known > 0 {
-		outcome.Kept = r.keepBoth(record)
+		outcome.Kept, outcome.Young = r.keepBoth(record), r.sources.young
 	}
 	return outcome, r.note(err)
 }

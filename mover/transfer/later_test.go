@@ -59,7 +59,7 @@ func TestLaterReadsBackTheDelta(t *testing.T) {
 	from.File("base", content)
 	from.File("small", treetest.Bytes(2, 1000))
 	warm := p.mustRun(false)
-	if p.wantRead(int64(len(content))+1000, 0); !warm.Kept || warm.Own.Known != uint64(len(content))+1000 || warm.Peer != nil {
+	if p.wantRead(int64(len(content))+1000, 0); !warm.Kept || warm.Young != 0 || warm.Own.Known != uint64(len(content))+1000 || warm.Peer != nil {
 		t.Errorf("%+v", warm)
 	}
 	p.mustRun(false)
@@ -161,7 +161,9 @@ func TestLaterComparesYoungContent(t *testing.T) {
 			return err
 		}
 	}
-	p.mustRun(false)
+	if warm := p.mustRun(false); warm.Young != bulk {
+		t.Errorf("%d bytes are young", warm.Young)
+	}
 	m.flip(77)
 	m.end()
 	last := p.mustRun(true)

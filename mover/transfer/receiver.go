@@ -81,8 +81,10 @@ type Outcome struct {
 	First       Difference
 	// Tally is of the receiver's side, after a last pass with Later: for a Seal of the source that finds another root.
 	Tally tree.Tally
-	// Kept is true if the findings are kept for the next pass.
-	Kept bool
+	// Kept is true if the findings are kept for the next pass. Young is how many bytes of the source that pass compares
+	// even if nothing changes any more, after a warm pass with Later.
+	Kept  bool
+	Young int64
 	// Verifying is the duration of the comparison, with the sync of the destination before it.
 	Verifying time.Duration
 }

@@ -21,8 +21,10 @@ type sources struct {
 	// file is the index of this pass, and record writes it; nil if it is not kept.
 	file   *os.File
 	record *tree.IndexWriter
-	// reading is that of the sender in this pass.
+	// reading is that of the sender in this pass. young is how many bytes it has of files that the next pass compares even
+	// if they do not change any more.
 	reading differ.Reading
+	young   int64
 	opened  bool
 }
 
@@ -49,7 +51,7 @@ func (r *Receiver) compare(source *entry.Entry) (differ.Compare, error) {
 		s.open(r)
 	}
 	if s.record != nil {
-		s.record.Add(differ.RecordOf(source, "", s.reading.Synced))
+		s.note(differ.RecordOf(source, "", s.reading.Synced), min(source.Size, source.Allocated))
 	}
 	if s.known == nil {
 		return differ.Content, nil
@@ -59,6 +61,14 @@ func (r *Receiver) compare(source *entry.Entry) (differ.Compare, error) {
 		return differ.Content, err
 	}
 	return r.options.Compare, nil
+}
+
+// note adds the record of a file that occupies a number of bytes.
+func (s *sources) note(record differ.Record, occupied int64) {
+	s.record.Add(record)
+	if !record.Settled() {
+		s.young += occupied
+	}
 }
 
 // open opens both indexes, once the sender has greeted.

@@ -231,7 +231,14 @@ func TestProjectLater(t *testing.T) {
 	if p.delta.Round(time.Second) != 2*time.Second || p.proof.Round(time.Second) != 2*time.Second || !strings.Contains(p.String(), " were read back by warm passes, and the volume that it leaves is read whole after its start") {
 		t.Errorf("%s", p)
 	}
-	v.Attempt.Warm.Known = 0
+	v.Attempt.Warm.Young = 900 * gib
+	if p := v.project(); p.proof.Round(time.Second) != 902*time.Second || p.settles(time.Minute) {
+		t.Errorf("a large file that is written all the time: %s", p)
+	}
+	if v.Attempt.Warm.Passes = 2; !v.project().settles(time.Minute) {
+		t.Errorf("it may not be written any more: %s", v.project())
+	}
+	v.Attempt.Warm.Known, v.Attempt.Warm.Young = 0, 0
 	if p := v.project(); p.proof != 1000*time.Second {
 		t.Errorf("nothing is kept: %s", p)
 	}
