@@ -271,7 +271,7 @@ func (s *session) fill(receiver *transfer.Receiver, outcome transfer.Outcome) {
 // fillLater records the result of a pass with Later. After a last pass it has the root of this side alone.
 func (s *session) fillLater(receiver *transfer.Receiver, outcome transfer.Outcome) {
 	result := &s.result
-	result.Known, result.Young = 0, 0
+	result.Known, result.Young = 0, outcome.Young
 	if outcome.Own == nil {
 		return
 	}

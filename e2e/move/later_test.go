@@ -92,15 +92,17 @@ func (v *move) awaitsAuditor() harness.Report {
 }
 
 // TestCopyLater: with verify: Later an ordinal starts before the volume that it has left is read, and the migration is
-// completed only after each of them was read whole and found equal. The auditor, which compares before the start and at
-// the end, agrees.
+// completed only after each of them was read whole and found equal. It starts with all writes, also with one that has not
+// changed size and time of its file. The auditor, which compares before the start and at the end, agrees.
 func TestCopyLater(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy, provenLater)
 	expect, before := v.provenCopied(), v.folders(v.Here())
+	silent := filepath.Join(before[1], "silent")
+	treetest.In(t, before[1]).File("silent", treetest.Bytes(9, little))
 	warmed := harness.CopyStep(volumes.DeleteMover, volumes.RoleWarm)(func() error {
 		treetest.In(t, before[1]).File("little", treetest.Bytes(8, little))
-		return nil
+		return changeSilently(silent)
 	})
 	early := harness.Arrival(1)(func() error {
 		if list := unproven(v.past); len(list) != 1 {
@@ -128,7 +130,7 @@ func TestCopyLaterDiffers(t *testing.T) {
 	rotten := filepath.Join(before[0], "rotten")
 	treetest.In(t, before[0]).File("rotten", content)
 	mover, told := v.Mover(), ""
-	rots := harness.Arrival(0)(func() error { return rot(rotten) })
+	rots := harness.Arrival(0)(func() error { return changeSilently(rotten) })
 	stalls := harness.When(func(_ *api.Migration, outcome engine.Outcome) bool {
 		hold := outcome.Decision.Hold
 		if hold == nil || !hold.Stalled || hold.Reason != volumes.ReasonCopyProofDiffers {
@@ -172,8 +174,8 @@ func (v *move) expectRuns(ordinal int32) {
 	}
 }
 
-// rot changes a byte of a file and leaves its times, as a disk does that decays.
-func rot(path string) error {
+// changeSilently changes a byte of a file and leaves its size and time of modification.
+func changeSilently(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -33,8 +33,9 @@ var Trackers = []string{
 // Annotations and labels that belong to one object, one cluster, or this project.
 const (
 	ours = "migration.sliceshift.io/"
-	// externalNames marks names in a DNS zone outside of the clusters, for which two objects would compete.
-	externalNames = "external-dns.alpha.kubernetes.io/"
+	// ExternalNames begins the annotations with names in a DNS zone outside of the clusters, for which two objects would
+	// compete.
+	ExternalNames = "external-dns.alpha.kubernetes.io/"
 )
 
 // Clean returns the copy of an object for the other side. It leaves out all fields that belong to one object or
@@ -71,7 +72,7 @@ func Clean(object *unstructured.Unstructured, way Way) *unstructured.Unstructure
 func kept(from map[string]string, besides string) map[string]string {
 	to := maps.Clone(from)
 	maps.DeleteFunc(to, func(key, _ string) bool {
-		return key == besides || slices.Contains(Trackers, key) || strings.HasPrefix(key, ours) || strings.HasPrefix(key, externalNames)
+		return key == besides || slices.Contains(Trackers, key) || strings.HasPrefix(key, ours) || strings.HasPrefix(key, ExternalNames)
 	})
 	if len(to) == 0 {
 		return nil

@@ -154,7 +154,7 @@ func (p *View) room(k int32) bool {
 			return false
 		}
 	}
-	return int32(len(p.Record.Further)) < most
+	return int32(len(p.Record.Further)) < most && proofPlanner{p}.provable(p.Record.Proofs, k)
 }
 
 // nearer reports whether ordinal a leaves the giver before ordinal b: it is nearer to the taker.

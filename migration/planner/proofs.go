@@ -17,7 +17,8 @@ import (
 type proofPlanner struct{ *View }
 
 const (
-	// mostProofs is how many ordinals may run on copies that are not proven. The status lists them.
+	// mostProofs is how many ordinals may run on copies that are not proven, in one direction. The status lists them; of
+	// the other direction it lists as many.
 	mostProofs = 16
 	// proofsAtOnce is how many volumes are read at once: each read takes the bandwidth of the storage that the other
 	// ordinals still use.
@@ -185,13 +186,26 @@ func (p proofPlanner) stands() *plan.Decision {
 		}
 	}
 	awaited := p.awaited()
-	switch full := len(awaited) >= mostProofs; {
+	switch full := !p.provable(p.Record.Proofs, -1); {
 	case full && p.Record.Idle():
 		return cmp.Or(budgetPlanner(p).reserveBudget(0), pending(awaited))
 	case full && p.Record.Handoff == nil:
 		return pending(awaited)
 	}
 	return nil
+}
+
+// provable reports whether the handoff of one more ordinal may begin beside those in flight: all of them may owe a proof
+// when they have arrived, and a status with too many is not stored. proofs are those that are owed then.
+func (p proofPlanner) provable(proofs []api.CopyAhead, k int32) bool {
+	owing := map[int32]bool{k: true}
+	for _, proof := range p.awaitedOf(proofs) {
+		owing[proof.Ordinal] = true
+	}
+	for _, h := range p.Record.Further {
+		owing[h.Ordinal] = true
+	}
+	return len(owing) <= mostProofs
 }
 
 // closes waits until the work of a proof that does not go on has ended.
@@ -210,8 +224,10 @@ func (p proofPlanner) end() *plan.Decision {
 }
 
 // awaited returns the proofs that are still worked on.
-func (p proofPlanner) awaited() []api.CopyAhead {
-	return slices.DeleteFunc(slices.Clone(p.Record.Proofs), func(proof api.CopyAhead) bool {
+func (p proofPlanner) awaited() []api.CopyAhead { return p.awaitedOf(p.Record.Proofs) }
+
+func (p proofPlanner) awaitedOf(proofs []api.CopyAhead) []api.CopyAhead {
+	return slices.DeleteFunc(slices.Clone(proofs), func(proof api.CopyAhead) bool {
 		return p.ends(proof.Volumes) && withdrawn(proof)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -125,6 +126,33 @@ func TestDifferingCopyHoldsTheNext(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)
 		}
 	}
+}
+
+// TestProofsFitTheStatus: the ordinals in flight, with one more, and those that owe a proof in their direction are at most as
+// many as the status lists. A status with more is refused, and no arrival would be recorded any more.
+func TestProofsFitTheStatus(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := plantest.Parted(plantest.InTurn(unbudgeted, atOnce(intstr.FromInt32(api.MostInFlight))))
+		s.Record.Baseline.Budget = api.MostInFlight
+		for k := range rapid.Int32Range(0, mostProofs).Draw(t, "proofs") {
+			s.Record.Proofs = append(s.Record.Proofs, owed(100+k, isUnread))
+		}
+		k := int32(50)
+		for range rapid.IntRange(1, api.MostInFlight-1).Draw(t, "in flight") {
+			s.Record.Further = append(s.Record.Further, api.Handoff{Ordinal: k})
+			k++
+		}
+		s.Record.Handoff = nil
+		p := viewOf(s)
+		fits := len(s.Record.Proofs)+len(s.Record.Further)+1 <= mostProofs
+		if got := p.room(k); got != fits {
+			t.Fatalf("%d proofs and %d in flight: room for one more: %v", len(s.Record.Proofs), len(s.Record.Further), got)
+		}
+		full := len(s.Record.Proofs)+len(s.Record.Further) >= mostProofs
+		if decision := (proofPlanner{p}).stands(); full != (decision != nil && decision.Hold != nil && decision.Hold.Reason == api.ReasonCopyProofPending) {
+			t.Fatalf("%d proofs and %d in flight: %+v", len(s.Record.Proofs), len(s.Record.Further), decision)
+		}
+	})
 }
 
 // TestProvesSome: two volumes are read at once, and of those that wait for the user one is looked at.

@@ -26,6 +26,9 @@ func Rebuild(s plan.Snapshot) (plan.Record, error) {
 	if err != nil {
 		return plan.Record{}, err
 	}
+	if err := r.unproven(); err != nil {
+		return plan.Record{}, err
+	}
 	initial, err := r.initial()
 	if err != nil {
 		return plan.Record{}, err
@@ -151,6 +154,20 @@ func (r rebuilder) initial() (int32, error) {
 		}
 	}
 	return initial, nil
+}
+
+// unproven returns an error if a volume that an ordinal has left was to be read whole after the start (copy.verify: Later).
+// The digest of the copy was in the record alone, so the migration would be completed without the proof.
+func (r rebuilder) unproven() error {
+	for _, side := range []struct{ left, runs plan.Side }{{r.Source, r.Destination}, {r.Destination, r.Source}} {
+		for _, mark := range side.left.Marks {
+			if mark.By == r.UID && mark.Filled && side.runs.Set.Has(mark.Ordinal) {
+				return fmt.Errorf("no object shows whether the copy of claim template %s, on which ordinal %d runs, equals volume %s, which the ordinal has left; compare the two, then confirm it: %s",
+					mark.Template, mark.Ordinal, mark.Volume, side.left.Kubectl().Do("annotate", "pv", mark.Volume, api.ReleasedAnnotationKey+"-"))
+			}
+		}
+	}
+	return nil
 }
 
 // handoff returns the handoff of the ordinal that is down, with its disks.

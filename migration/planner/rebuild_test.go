@@ -93,13 +93,18 @@ func TestH1Rebuild(t *testing.T) {
 		"the first one is down": {func(s *plan.Snapshot) {
 			s.Destination.Set.Replicas, s.Destination.Pods, s.Source.Marks, s.Destination.Marks = 0, nil, s.Source.Marks[:3], nil
 		}, "", 2, 3, 0},
-		"the destination had one":  {func(s *plan.Snapshot) { s.Source.Marks[3].By, s.Destination.Marks[0].By = "", "" }, "", 2, 4, 1},
-		"two are missing":          {func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }, "neither slice owns ordinals 1 and 2", 0, 0, 0},
-		"both own one":             {func(s *plan.Snapshot) { s.Source.Set.Replicas = 4 }, "both slices own ordinal 3", 0, 0, 0},
-		"of another migration":     {func(s *plan.Snapshot) { s.UID = "other" }, "no object on either side has the mark", 0, 0, 0},
-		"the order is another one": {func(s *plan.Snapshot) { s.Spec.Order = api.LowestFirst }, "--order highest-first", 0, 0, 0},
-		"no volume shows its disk": {func(s *plan.Snapshot) { s.Source.Marks = append(s.Source.Marks[:2], s.Source.Marks[3]) }, "no volume shows which disk", 0, 0, 0},
-		"it was being copied":      {func(s *plan.Snapshot) { s.Source.Marks[2].Filled = true }, "to a second volume", 0, 0, 0},
+		"the destination had one":      {func(s *plan.Snapshot) { s.Source.Marks[3].By, s.Destination.Marks[0].By = "", "" }, "", 2, 4, 1},
+		"two are missing":              {func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }, "neither slice owns ordinals 1 and 2", 0, 0, 0},
+		"both own one":                 {func(s *plan.Snapshot) { s.Source.Set.Replicas = 4 }, "both slices own ordinal 3", 0, 0, 0},
+		"of another migration":         {func(s *plan.Snapshot) { s.UID = "other" }, "no object on either side has the mark", 0, 0, 0},
+		"the order is another one":     {func(s *plan.Snapshot) { s.Spec.Order = api.LowestFirst }, "--order highest-first", 0, 0, 0},
+		"no volume shows its disk":     {func(s *plan.Snapshot) { s.Source.Marks = append(s.Source.Marks[:2], s.Source.Marks[3]) }, "no volume shows which disk", 0, 0, 0},
+		"it was being copied":          {func(s *plan.Snapshot) { s.Source.Marks[2].Filled = true }, "to a second volume", 0, 0, 0},
+		"one runs on an unproven copy": {func(s *plan.Snapshot) { s.Source.Marks[3].Filled = true }, "equals volume pv-d3, which the ordinal has left; compare the two", 0, 0, 0},
+		"one has returned to such a copy": {func(s *plan.Snapshot) {
+			s.Source.Set.Replicas, s.Destination.Set.Replicas = 4, 0
+			s.Destination.Marks[0].Filled = true
+		}, "equals volume pv-d3", 0, 0, 0},
 		"it is to be copied": {func(s *plan.Snapshot) {
 			s.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
 		}, "to a second volume", 0, 0, 0},

@@ -3,14 +3,12 @@ package rehearsal
 import (
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -74,7 +72,7 @@ type Candidate struct {
 	ClaimTemplates []string
 	// Word is nil if neither a recipe nor the user states whether it is safe.
 	Word *Word
-	// Addresses are those of the source's pods.
+	// Addresses are those of the source's pods, and of the Services that lead to them.
 	Addresses []string
 	Allow     []Allowed
 	// Forbidden lists addresses that the pods must not reach.
@@ -96,12 +94,12 @@ func Check(c Candidate) []plan.Finding {
 	case !w.Safe:
 		add("NeverRehearsed", fmt.Sprintf("recipe %s forbids a rehearsal of %s: %s", w.Recipe, w.System, w.Why), "rehearse the move on a copy of the whole system that has its own names")
 	}
-	for _, why := range escapes(c.Template, c.ClaimTemplates) {
+	for _, why := range Escapes(c.Template, c.ClaimTemplates) {
 		add("NotIsolable", why, "remove it from the pod template, or do not rehearse this StatefulSet")
 	}
 	for _, a := range c.Allow {
 		if at := slices.IndexFunc(c.Addresses, a.holds); at >= 0 {
-			add("AllowsSource", fmt.Sprintf("--allow %s contains %s, the address of a pod of the source: a clone would join the running application", a, c.Addresses[at]), "allow a smaller range of addresses")
+			add("AllowsSource", fmt.Sprintf("--allow %s contains %s, an address of the source's pods or of a Service that leads to them: a clone would join the running application", a, c.Addresses[at]), "allow a smaller range of addresses")
 		}
 	}
 	if c.Image == "" {
@@ -111,46 +109,4 @@ func Check(c Candidate) []plan.Finding {
 		add(ReasonNotProven, "no address is known that pods of the destination's cluster must not reach", "name one that they reach without a NetworkPolicy: --forbid HOST:PORT")
 	}
 	return found
-}
-
-// inside lists the volume sources that lead to nothing outside of the pod and its namespace. A volume that a driver
-// provisions for one pod is among them.
-var inside = []string{"EmptyDir", "Secret", "ConfigMap", "Projected", "DownwardAPI", "Ephemeral", "Image"}
-
-// escapes returns the ways by which pods reach something that no NetworkPolicy denies.
-func escapes(spec corev1.PodSpec, claimTemplates []string) []string {
-	var ways []string
-	if spec.HostNetwork {
-		ways = append(ways, "the pods use the network of their node (hostNetwork), to which no NetworkPolicy applies")
-	}
-	if spec.HostPID || spec.HostIPC {
-		ways = append(ways, "the pods see the processes of their node (hostPID, hostIPC), among which are those of the running application")
-	}
-	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-		if s := c.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged {
-			ways = append(ways, "container "+c.Name+" is privileged, and can leave its network")
-		}
-		if slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 }) {
-			ways = append(ways, "container "+c.Name+" has a hostPort, by which clients of the node reach the clone")
-		}
-	}
-	for _, v := range spec.Volumes {
-		kind := sourceOf(v)
-		if slices.Contains(claimTemplates, v.Name) || slices.Contains(inside, kind) || kind == "HostPath" && !dependencies.Written(spec, v.Name) {
-			continue
-		}
-		ways = append(ways, fmt.Sprintf("volume %s (%s) is shared with the running application or with others, and a clone would write to it", v.Name, kind))
-	}
-	return ways
-}
-
-// sourceOf returns the kind of a volume's source; empty if it has none.
-func sourceOf(v corev1.Volume) string {
-	source := reflect.ValueOf(v.VolumeSource)
-	for i := range source.NumField() {
-		if !source.Field(i).IsNil() {
-			return source.Type().Field(i).Name
-		}
-	}
-	return ""
 }

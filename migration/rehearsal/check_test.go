@@ -39,6 +39,11 @@ func TestCheck(t *testing.T) {
 			c.Template.Containers[0].VolumeMounts = append(c.Template.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "more"})
 		}
 	}
+	reads := func(path string, kind corev1.HostPathType) func(*Candidate) {
+		return func(c *Candidate) { // the mount named certificates is read-only
+			c.Template.Volumes[1].HostPath = &corev1.HostPathVolumeSource{Path: path, Type: &kind}
+		}
+	}
 	for name, tc := range map[string]struct {
 		change func(*Candidate)
 		reason string
@@ -54,13 +59,29 @@ func TestCheck(t *testing.T) {
 		"privileged": {func(c *Candidate) {
 			c.Template.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 		}, "NotIsolable", "privileged"},
-		"a folder of the node":   {volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/data"}}), "NotIsolable", "volume more (HostPath)"},
-		"a share":                {volume(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}), "NotIsolable", "volume more (NFS)"},
-		"a claim that all share": {volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}), "NotIsolable", "volume more (PersistentVolumeClaim)"},
-		"a driver's own volume":  {volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}), "NotIsolable", "volume more (CSI)"},
-		"a pod of the source":    {func(c *Candidate) { c.Allow = allow("10.1.0.0/16:6379") }, "AllowsSource", "--allow 10.1.0.0/16:6379 contains 10.1.0.7"},
-		"no image":               {func(c *Candidate) { c.Image = "" }, "ProbeImageMissing", "no image"},
-		"no address to try":      {func(c *Candidate) { c.Forbidden = nil }, ReasonNotProven, "no address is known"},
+		"a capability": {func(c *Candidate) {
+			c.Template.InitContainers = []corev1.Container{{Name: "net", SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"CHOWN", "CAP_NET_ADMIN"}}}}}
+		}, "NotIsolable", "container net has the capability CAP_NET_ADMIN"},
+		"a harmless capability": {func(c *Candidate) {
+			c.Template.Containers[0].SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"IPC_LOCK"}}}
+		}, "", ""},
+		"a process of the node": {func(c *Candidate) {
+			c.Template.SecurityContext = &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}}
+		}, "NotIsolable", "hostProcess"},
+		"a socket of the node":     {reads("/opt/agent.sock", corev1.HostPathSocket), "NotIsolable", "hostPath /opt/agent.sock"},
+		"a device of the node":     {reads("/opt/disk", corev1.HostPathBlockDev), "NotIsolable", "hostPath /opt/disk"},
+		"the sockets of the node":  {reads("/var/run/containerd", ""), "NotIsolable", "hostPath /var/run/containerd"},
+		"a folder above sockets":   {reads("/var/", ""), "NotIsolable", "hostPath /var/"},
+		"all of the node":          {reads("/", ""), "NotIsolable", "hostPath /"},
+		"a folder of another name": {reads("/runtime", ""), "", ""},
+		"a file of the node":       {reads("/etc/localtime", corev1.HostPathFile), "", ""},
+		"a folder of the node":     {volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/data"}}), "NotIsolable", "volume more (HostPath)"},
+		"a share":                  {volume(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}), "NotIsolable", "volume more (NFS)"},
+		"a claim that all share":   {volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}), "NotIsolable", "volume more (PersistentVolumeClaim)"},
+		"a driver's own volume":    {volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}), "NotIsolable", "volume more (CSI)"},
+		"a pod of the source":      {func(c *Candidate) { c.Allow = allow("10.1.0.0/16:6379") }, "AllowsSource", "--allow 10.1.0.0/16:6379 contains 10.1.0.7"},
+		"no image":                 {func(c *Candidate) { c.Image = "" }, "ProbeImageMissing", "no image"},
+		"no address to try":        {func(c *Candidate) { c.Forbidden = nil }, ReasonNotProven, "no address is known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := good()

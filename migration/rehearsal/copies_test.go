@@ -184,7 +184,7 @@ func TestKeptWithoutMovers(t *testing.T) {
 	c := newClusters(1).copying()
 	c.record.Keep = true
 	c.until(func() bool { return len(c.things[KindMover]) == 2 })
-	c.things[KindPolicy] = nil
+	c.at(KindCopy, "Secretweb").terminating = true
 	if err := c.run(true, false); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,8 @@ func (f Facts) prove() Step {
 	if step := f.run(KindProof, f.Proof, f.Record.Reached); !step.none() {
 		return step
 	}
-	if len(f.Proof.Reached) > 0 || len(f.Proof.Unreached) == 0 {
+	untried := func(address string) bool { return !slices.Contains(f.Proof.Unreached, address) }
+	if len(f.Proof.Reached) > 0 || slices.ContainsFunc(f.Record.Reached, untried) {
 		return f.ends(refused(ReasonNotIsolated, fmt.Sprintf("a pod behind a NetworkPolicy that denies it reaches %s: nothing in the destination's cluster enforces policies, or not from the start of a pod", listed(f.Proof.Reached)),
 			"use a network plugin that enforces NetworkPolicies; if it always lets pods reach the API server of their own node, name another address that it denies: --forbid HOST:PORT"))
 	}

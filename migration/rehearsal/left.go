@@ -46,7 +46,7 @@ func (f Facts) end() Step {
 	switch {
 	case f.Record.Cleaned:
 		return finished()
-	case f.Record.Keep && !f.Stop && f.Record.End.Outcome != Refused:
+	case f.Record.Kept() && !f.Stop:
 		return first(f.admitted, f.dropMovers, finished)
 	}
 	return first(f.admitted, f.dropMovers, f.stopPods, f.dropClones, f.dropImports, f.dropTaken, f.dropNamespace, func() Step {

@@ -131,6 +131,19 @@ func (r Record) Known() *Result {
 	return r.Before
 }
 
+// Kept reports whether the objects of a rehearsal that has ended stay, because the user wants to look at them. Pods that
+// are not isolated, or that slow the source down, never stay.
+func (r Record) Kept() bool {
+	if !r.Keep || r.End == nil || r.Cleaned {
+		return false
+	}
+	switch r.End.Reason {
+	case ReasonNotIsolated, ReasonSourceSlow:
+		return false
+	}
+	return r.End.Outcome == Rehearsed || r.End.Outcome == Failed
+}
+
 // Open reports whether objects of the rehearsal may exist.
 func (r Record) Open() bool { return !r.Cleaned }
 

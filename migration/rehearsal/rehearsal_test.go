@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,60 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.expectSafe(t)
+}
+
+// TestNotKept: pods whose isolation has ended, or that slow the source down, never stay, whatever the user wants to look
+// at. A later process deletes what a killed one has left of them, without being asked.
+func TestNotKept(t *testing.T) {
+	for name, change := range map[string]func(*clusters, *Facts){
+		"the policy was deleted": func(c *clusters, f *Facts) { f.Policy = Policy{} },
+		"another policy":         func(_ *clusters, f *Facts) { f.Policy.Others = []string{"allow-all"} },
+		"the source is slow": func(_ *clusters, f *Facts) {
+			f.Ask.LatencyLimit, f.Latest = time.Millisecond, &Requests{All: 9, P99: time.Second}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClusters(1)
+			c.record.Keep = true
+			c.until(func() bool { return c.at(KindSet, "web") != nil })
+			f := c.facts(true, false)
+			change(c, &f)
+			step := Next(f)
+			if step.Record == nil || step.Record.End == nil || step.Record.Kept() {
+				t.Fatalf("%+v", step)
+			}
+			c.record = *step.Record
+			if err := c.run(true, false); err != nil {
+				t.Fatal(err)
+			}
+			c.expectSafe(t)
+		})
+	}
+	for name, tc := range map[string]struct {
+		end  *End
+		want bool
+	}{
+		"rehearsed":     {&End{Outcome: Rehearsed}, true},
+		"not Ready":     {&End{Outcome: Failed, Reason: ReasonNotReady}, true},
+		"refused":       {&End{Outcome: Refused}, false},
+		"interrupted":   {&End{Outcome: Interrupted}, false},
+		"not ended yet": {nil, false},
+	} {
+		if got := (Record{Keep: true, End: tc.end}).Kept(); got != tc.want {
+			t.Errorf("%s: kept %v", name, got)
+		}
+	}
+}
+
+// TestProofOfEachAddress: a proof that has not tried an address that was reached before shows nothing about it.
+func TestProofOfEachAddress(t *testing.T) {
+	c := newClusters(1)
+	c.until(func() bool { return c.at(KindProof, "proof") != nil })
+	f := c.facts(true, false)
+	f.Record.Reached = append(slices.Clone(f.Record.Reached), "10.0.0.2:443")
+	if step := Next(f); step.Record == nil || step.Record.End == nil || step.Record.End.Reason != ReasonNotIsolated {
+		t.Errorf("%+v", step)
+	}
 }
 
 // TestEnds: what makes a rehearsal unsafe or useless ends it, with its reason. Everything is deleted after that.

@@ -47,7 +47,7 @@ func (s *Stage) Prepare(ctx context.Context, r rehearsal.Record, ask rehearsal.A
 	if err != nil {
 		return nil, err
 	}
-	candidate.Addresses = s.remember(pods)
+	candidate.Addresses = append(s.remember(pods), s.services()...)
 	findings := rehearsal.Check(candidate)
 	lacks, err := s.rights(ctx)
 	if err != nil {
@@ -86,6 +86,25 @@ func (s *Stage) named() []rehearsal.Named {
 		all = append(all, rehearsal.Named{Kind: dependencies.Service, Name: governing})
 	}
 	return all
+}
+
+// services returns the addresses of the Services that lead to the source's pods.
+func (s *Stage) services() (addresses []string) {
+	for named, object := range s.needs.Origins {
+		if named.Kind != dependencies.Service {
+			continue
+		}
+		service, err := endpoint.Convert[corev1.Service](object)
+		if err != nil {
+			continue // the API server has accepted it, so it has the fields of a Service
+		}
+		addresses = append(addresses, slices.Concat(service.Spec.ClusterIPs, service.Spec.ExternalIPs)...)
+		for _, each := range service.Status.LoadBalancer.Ingress {
+			addresses = append(addresses, each.IP)
+		}
+	}
+	slices.Sort(addresses)
+	return addresses
 }
 
 // forbidden returns the addresses that pods must not reach: those that the user names, or the API server as the pods of

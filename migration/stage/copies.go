@@ -62,7 +62,10 @@ func (s *Stage) pair(ctx context.Context, r rehearsal.Record, asked rehearsal.Cl
 	}
 	c := &volumes.Copying{
 		Now: s.Clock.Now(), Attempt: attempt, Early: true, // nothing is stopped
-		Asked:    volumes.CopyAsked{Image: s.copySpec(asked.Template).Copy.Image, Needed: asked.Size, Transport: api.TransportRelay, Warm: api.CopyWarmMount},
+		Asked: volumes.CopyAsked{
+			Image: s.copySpec(asked.Template).Copy.Image, Needed: asked.Size, Transport: api.TransportRelay, Warm: api.CopyWarmMount,
+			Verify: api.CopyVerifyFull, // no last pass follows, which would remove what a warm pass keeps in the volume
+		},
 		Incoming: volumes.Holding{Ref: asked.To, Kubectl: to.Kubectl()}, RelayTrouble: s.relays.Trouble(asked.Ordinal, asked.Template),
 	}
 	pair.Copy = c

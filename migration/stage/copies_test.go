@@ -57,6 +57,7 @@ func TestCopyWrites(t *testing.T) {
 	}
 	source, destination := clustertest.New(web(), claim(), own), clustertest.New()
 	s, asked := copies(source, destination)
+	asked.Size = 1 << 40 // so large that the copy of a move would be proven later
 	r := record()
 	ahead := func() volumes.Verdict {
 		t.Helper()
@@ -90,6 +91,9 @@ func TestCopyWrites(t *testing.T) {
 	size := filled.Spec.Resources.Requests[corev1.ResourceStorage]
 	if filled.Spec.VolumeName != "" || size.String() != "1Gi" || filled.Spec.DataSource != nil {
 		t.Errorf("%+v", filled.Spec)
+	}
+	if verdict := ahead(); verdict.Action.Copy.Verify != "" || verdict.Action.Copy.Copy != "" {
+		t.Errorf("the pass keeps something in the volume, where the pod of the rehearsal finds it: %+v", verdict.Action.Copy)
 	}
 	do(volumes.CreateMover)
 	var movers corev1.PodList

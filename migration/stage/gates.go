@@ -54,6 +54,8 @@ func (s *Stage) prepareGates() {
 			g.not = "it waits for members that no pod of a rehearsal reaches"
 		case each.Job != nil && each.Job.Side == api.GateSource:
 			g.not = "its Job would run at the source"
+		case each.Job != nil && len(rehearsal.Escapes(each.Job.Spec.Template.Spec, nil)) > 0:
+			g.not = "no NetworkPolicy can hold its Job: " + rehearsal.Escapes(each.Job.Spec.Template.Spec, nil)[0]
 		default:
 			var err error
 			if g.asker, err = health.New(each, s.sides()); err != nil {

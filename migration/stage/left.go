@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -138,6 +139,10 @@ func (s *Stage) leftImports(ctx context.Context, r rehearsal.Record, inside bool
 	return err
 }
 
+// provisionedContent begins the name of the content that the snapshot-controller creates for a VolumeSnapshot, before
+// the VolumeSnapshot names it (external-snapshotter utils.GetDynamicSnapshotContentNameForSnapshot). The UID follows.
+const provisionedContent = "snapcontent-"
+
 // leftTaken reads the snapshots at the source. A content is Ours if it was created for such a snapshot.
 func (s *Stage) leftTaken(ctx context.Context, r rehearsal.Record) ([]rehearsal.TakenLeft, error) {
 	at := s.Pair.Source
@@ -148,15 +153,14 @@ func (s *Stage) leftTaken(ctx context.Context, r rehearsal.Record) ([]rehearsal.
 	var all []rehearsal.TakenLeft
 	for i := range taken {
 		left := rehearsal.TakenLeft{Object: objectOf(at, &taken[i], r, volumes.Ref{})}
-		if name := manifest.ContentOf(&taken[i]); name != "" {
-			object, err := s.object(ctx, at, manifest.ContentKind, volumes.Ref{Name: name})
-			if err != nil {
-				return nil, err
-			}
-			view := manifest.ViewContent(object, r.ID)
-			left.Content, left.Retains = objectOf(at, object, r, volumes.Ref{Name: name}), view.Retain
-			left.Content.Ours = view.For.Names(left.Ref) && view.For.UID == left.UID
+		name := cmp.Or(manifest.ContentOf(&taken[i]), provisionedContent+string(left.UID))
+		object, err := s.object(ctx, at, manifest.ContentKind, volumes.Ref{Name: name})
+		if err != nil {
+			return nil, err
 		}
+		view := manifest.ViewContent(object, r.ID)
+		left.Content, left.Retains = objectOf(at, object, r, volumes.Ref{Name: name}), view.Retain
+		left.Content.Ours = view.For.Names(left.Ref) && view.For.UID == left.UID
 		all = append(all, left)
 	}
 	return all, nil

@@ -3,6 +3,8 @@ package stage
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +41,11 @@ func (s *Stage) created(ctx context.Context, r rehearsal.Record, w rehearsal.Wri
 	case rehearsal.KindPolicy:
 		return policyOf(to.Namespace, s.Allow)
 	case rehearsal.KindCopy:
-		return s.copyOf(ctx, r, w.Copy)
+		object, err := s.copyOf(ctx, r, w.Copy)
+		if err == nil && w.Copy.Kind != dependencies.ServiceAccount { // those of an account give its pods their identity
+			silence(object)
+		}
+		return object, err
 	case rehearsal.KindTaken:
 		asked := s.ask.Clones[w.Clone]
 		return manifest.Taken(manifest.Mark{}, w.On.Ref, volumes.SnapshotAction{Class: asked.Class, Claim: asked.From.Name}), nil
@@ -97,6 +103,10 @@ func (s *Stage) statefulSet(ctx context.Context, r rehearsal.Record, w rehearsal
 	for key := range at.Kind().Fenced() {
 		delete(set.Annotations, key)
 	}
+	pods := &set.Spec.Template
+	maps.DeleteFunc(pods.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, dependencies.ExternalNames) })
+	// No other pod is evicted for a clone.
+	pods.Spec.PriorityClassName, pods.Spec.Priority, pods.Spec.PreemptionPolicy = "", nil, nil
 	whole := at.NewSet(metav1.ObjectMeta{})
 	return whole, endpoint.ConvertTo(whole, set)
 }
@@ -119,6 +129,14 @@ func (s *Stage) copyOf(ctx context.Context, r rehearsal.Record, named rehearsal.
 		return nil, apierrors.NewNotFound(appsv1.Resource(kind.Resource), named.Name)
 	}
 	return dependencies.Clean(origin, world.WayOf(s.Pair, dependencies.AccountOf(s.set.Spec.Template.Spec))), nil
+}
+
+// silence removes from a copy the annotations on which controllers act outside of its namespace: they publish a Service
+// under a name, add it to a load balancer or a mesh, or copy a Secret to other namespaces.
+func silence(object client.Object) {
+	annotations := object.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return key != corev1.ServiceAccountNameKey })
+	object.SetAnnotations(annotations)
 }
 
 // dnsPort is the port of the cluster's DNS, which resolves the Services of the namespace.

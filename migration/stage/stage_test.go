@@ -20,7 +20,9 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/endpoint/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/rehearsal"
+	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
 // record is a rehearsal in namespace stage.
@@ -105,6 +107,75 @@ func TestStatefulSet(t *testing.T) {
 	}
 	if !marked(set, record()) || marked(set, rehearsal.Record{ID: "id-2"}) || marked(set, rehearsal.Record{}) {
 		t.Error("it is not marked as one of this rehearsal")
+	}
+}
+
+// TestStatefulSetHarmsNoOther: no name outside of the cluster leads to a clone, and no other pod is evicted for one.
+func TestStatefulSetHarmsNoOther(t *testing.T) {
+	set := web()
+	set.Spec.Template.Annotations = map[string]string{"external-dns.alpha.kubernetes.io/hostname": "web.example.com", "note": "kept"}
+	set.Spec.Template.Spec.PriorityClassName = "critical"
+	s := staged(clustertest.New(set), clustertest.New())
+	s.set = set
+	object, err := s.created(t.Context(), record(), rehearsal.Write{Verb: rehearsal.Create, Kind: rehearsal.KindSet, On: rehearsal.Object{Ref: volumes.Ref{Namespace: "stage", Name: "web"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := object.(*appsv1.StatefulSet).Spec.Template
+	if diff := cmp.Diff(map[string]string{"note": "kept"}, template.Annotations); diff != "" || template.Spec.PriorityClassName != "" {
+		t.Errorf("priority %q, annotations %s", template.Spec.PriorityClassName, diff)
+	}
+}
+
+// TestCopiesAreSilent: controllers that act on annotations outside of a namespace find none on the copies.
+func TestCopiesAreSilent(t *testing.T) {
+	annotations := map[string]string{"cloud.google.com/neg": `{"exposed_ports":{"80":{"name":"web"}}}`, "replicator.v1.mittwald.de/replicate-to": "*", "role": "a"}
+	named := metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: annotations}
+	service := &corev1.Service{ObjectMeta: named, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}}}
+	s := staged(endpointtest.Serving(clustertest.Hooks{}, nil, web(), service, &corev1.Secret{ObjectMeta: named}, &corev1.ServiceAccount{ObjectMeta: named}), endpointtest.Serving(clustertest.Hooks{}, nil))
+	for kind, kept := range map[string]bool{"Service": false, "Secret": false, "ServiceAccount": true} {
+		object, err := s.created(t.Context(), record(), rehearsal.Write{Verb: rehearsal.Create, Kind: rehearsal.KindCopy, Copy: rehearsal.Named{Kind: kind, Name: "web"}})
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if got := object.GetAnnotations()["role"] == "a"; got != kept {
+			t.Errorf("%s: %v", kind, object.GetAnnotations())
+		}
+	}
+}
+
+// TestServicesOfTheSource: an address of a Service that leads to the source's pods counts as one of these pods.
+func TestServicesOfTheSource(t *testing.T) {
+	s := staged(clustertest.New(), clustertest.New())
+	s.needs.Origins = map[world.Named]*unstructured.Unstructured{
+		{Kind: "Service", Name: "web"}: {Object: map[string]any{
+			"spec":   map[string]any{"clusterIPs": []any{"10.96.0.7"}, "externalIPs": []any{"192.0.2.1"}},
+			"status": map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "198.51.100.9"}}}},
+		}},
+		{Kind: "Secret", Name: "web"}: {Object: map[string]any{}},
+	}
+	if diff := cmp.Diff([]string{"10.96.0.7", "192.0.2.1", "198.51.100.9"}, s.services()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestContentThatIsNotNamedYet: the snapshot of a rehearsal that is interrupted early is deleted with its storage, although
+// its VolumeSnapshot does not name its content yet.
+func TestContentThatIsNotNamedYet(t *testing.T) {
+	taken := manifest.Taken(manifest.Mark{}, volumes.Ref{Namespace: "shop", Name: "taken"}, volumes.SnapshotAction{Class: "nightly", Claim: "data-web-0"})
+	taken.SetUID("uid-1")
+	mark(taken, record())
+	content := manifest.Empty(manifest.ContentKind, volumes.Ref{Name: "snapcontent-uid-1"})
+	content.Object["spec"] = map[string]any{
+		"deletionPolicy": "Retain", "volumeSnapshotRef": map[string]any{"namespace": "shop", "name": "taken", "uid": "uid-1"},
+	}
+	s := staged(endpointtest.ServingAlso(clustertest.Hooks{}, taken, content), clustertest.New())
+	left, err := s.leftTaken(t.Context(), record())
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%+v, %v", left, err)
+	}
+	if c := left[0].Content; !c.Found || !c.Ours || !left[0].Retains {
+		t.Errorf("%+v", left[0])
 	}
 }
 

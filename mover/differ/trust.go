@@ -1,6 +1,11 @@
 package differ
 
-import "github.com/sliceshift/sliceshift/mover/entry"
+import (
+	"encoding/binary"
+
+	"github.com/sliceshift/sliceshift/mover/codec"
+	"github.com/sliceshift/sliceshift/mover/entry"
+)
 
 // Reading is where and when the contents of a tree were read. Its findings count only for a later reading of
 // the same copy, side and volume. The kernel must not have been restarted since, nor the clock set.
@@ -16,6 +21,26 @@ type Reading struct {
 	Clock int64
 	// Synced is the start time of the sync before the contents were read.
 	Synced entry.Time
+}
+
+// Append appends the reading in the form that is sent and stored.
+func (then Reading) Append(b []byte) []byte {
+	for _, text := range []string{then.Copy, then.Side, then.FileSystem, then.Volume, then.Boot} {
+		b = codec.AppendBytes(b, text)
+	}
+	return then.Synced.Append(binary.AppendVarint(b, then.Clock))
+}
+
+// ReadReading reads a reading that Append has encoded.
+func ReadReading(b []byte) (then Reading, err error) {
+	const most = 1024
+	r := codec.NewReader(b)
+	for _, text := range []*string{&then.Copy, &then.Side, &then.FileSystem, &then.Volume, &then.Boot} {
+		*text = string(r.Bytes(most))
+	}
+	then.Clock = r.Varint()
+	then.Synced = entry.ReadTime(r)
+	return then, r.End()
 }
 
 // TrustedFileSystem reports whether change times reflect every write to a file, as they do on these file

@@ -15,7 +15,7 @@ func Append(b []byte, e *Entry) []byte {
 	b = binary.AppendUvarint(b, e.Inode.Dev)
 	b = binary.AppendUvarint(b, e.Inode.Ino)
 	b = binary.AppendUvarint(b, e.Names)
-	b = appendTime(b, e.Changed)
+	b = e.Changed.Append(b)
 	b = binary.AppendUvarint(b, uint64(e.Allocated))
 	return append(b, e.Digest[:]...)
 }
@@ -44,7 +44,7 @@ func appendKept(b []byte, e *Entry) []byte {
 	b = binary.AppendUvarint(b, uint64(e.Mode))
 	b = binary.AppendUvarint(b, uint64(e.UID))
 	b = binary.AppendUvarint(b, uint64(e.GID))
-	b = appendTime(b, e.Modified)
+	b = e.Modified.Append(b)
 	b = binary.AppendUvarint(b, e.Device)
 	b = codec.AppendBytes(b, e.Target)
 	b = binary.AppendUvarint(b, uint64(len(e.Xattrs)))
@@ -55,7 +55,8 @@ func appendKept(b []byte, e *Entry) []byte {
 	return b
 }
 
-func appendTime(b []byte, t Time) []byte {
+// Append appends the time.
+func (t Time) Append(b []byte) []byte {
 	return binary.AppendUvarint(binary.AppendVarint(b, t.Sec), uint64(t.Nsec))
 }
 
@@ -73,7 +74,7 @@ func Read(r *codec.Reader) Entry {
 	e.Mode = uint32(r.Uvarint(0o7777))
 	e.UID = uint32(r.Uvarint(math.MaxUint32))
 	e.GID = uint32(r.Uvarint(math.MaxUint32))
-	e.Modified = readTime(r)
+	e.Modified = ReadTime(r)
 	e.Device = r.Uvarint(math.MaxUint64)
 	e.Target = string(r.Bytes(MaxPath))
 	if e.Kind == Link && (e.Target == "" || !Valid(e.Target) || Compare(e.Target, e.Path) >= 0) {
@@ -82,13 +83,14 @@ func Read(r *codec.Reader) Entry {
 	e.Xattrs = readXattrs(r)
 	e.Inode = ID{Dev: r.Uvarint(math.MaxUint64), Ino: r.Uvarint(math.MaxUint64)}
 	e.Names = r.Uvarint(math.MaxUint64)
-	e.Changed = readTime(r)
+	e.Changed = ReadTime(r)
 	e.Allocated = int64(r.Uvarint(MaxSize))
 	copy(e.Digest[:], r.Fixed(len(e.Digest)))
 	return e
 }
 
-func readTime(r *codec.Reader) Time {
+// ReadTime reads a time.
+func ReadTime(r *codec.Reader) Time {
 	return Time{Sec: r.Varint(), Nsec: uint32(r.Uvarint(999_999_999))}
 }
 

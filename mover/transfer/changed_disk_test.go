@@ -82,82 +82,92 @@ func overwrite(to treetest.Tree) {
 	to.Must(errors.Join(err, f.Close()))
 }
 
+// writes are ways to change a byte of the victim after a warm pass has read it. Some do not change its size and
+// modification time. A function is called at the end of that pass's sync of the source, if there is one.
+var writes = map[string]func(to treetest.Tree, warm func(then func())){
+	"pwrite": func(to treetest.Tree, warm func(then func())) {
+		warm(nil)
+		overwrite(to)
+		age(to)
+	},
+	"a memory map": func(to treetest.Tree, warm func(then func())) {
+		warm(nil)
+		m := mapFile(to, victim)
+		m.flip(77)
+		m.end()
+		age(to)
+	},
+	"a page that was mapped and written to before": func(to treetest.Tree, warm func(then func())) {
+		m := mapFile(to, victim)
+		m.flip(5)
+		age(to)
+		warm(nil)
+		m.flip(77)
+		m.end()
+		age(to)
+	},
+	"a file that was renamed over it": func(to treetest.Tree, warm func(then func())) {
+		warm(nil)
+		to.File("new", treetest.Bytes(3, bulk))
+		to.Age("new", 1_700_000_000, 123_456_789)
+		to.Must(os.Rename(to.Root+"/new", to.Root+"/"+victim))
+	},
+	"a file that was made before, renamed over it": func(to treetest.Tree, warm func(then func())) {
+		to.File("aside", treetest.Bytes(3, bulk))
+		to.Age("aside", 1_700_000_000, 123_456_789)
+		warm(nil)
+		to.Must(os.Rename(to.Root+"/aside", to.Root+"/"+victim))
+	},
+	"a file made anew, with the inode that is free": func(to treetest.Tree, warm func(then func())) {
+		warm(nil)
+		to.Must(os.Remove(to.Root + "/" + victim))
+		to.File(victim, treetest.Bytes(3, bulk))
+		age(to)
+	},
+	"after the sync, and once more": func(to treetest.Tree, warm func(then func())) {
+		m := mapFile(to, victim)
+		warm(func() {
+			m.flip(5)
+			age(to)
+		})
+		m.flip(77)
+		m.end()
+		age(to)
+	},
+}
+
+// warmed lets a function change the victim around a warm pass.
+func (p *pair) warmed(change func(to treetest.Tree, warm func(then func()))) {
+	p.Helper()
+	changes, afterSync := p.changeSender, func() {}
+	p.changeSender = func(o *SenderOptions) {
+		changes(o)
+		sync := o.Sync
+		o.Sync = func() error {
+			err := sync()
+			afterSync()
+			return err
+		}
+	}
+	change(treetest.In(p, p.source), func(then func()) {
+		if then != nil {
+			afterSync = then
+			defer func() { afterSync = func() {} }()
+		}
+		if !p.mustRun(false).Kept {
+			p.Fatal("nothing was kept")
+		}
+	})
+}
+
 // TestChangedSeesEveryWrite: on real file systems a byte that is changed after a warm pass has read it is
 // found, by whatever call it is written, even if size and modification time are unchanged.
 func TestChangedSeesEveryWrite(t *testing.T) {
 	for _, system := range disks {
-		for name, change := range map[string]func(to treetest.Tree, warm func(then func())){
-			"pwrite": func(to treetest.Tree, warm func(then func())) {
-				warm(nil)
-				overwrite(to)
-				age(to)
-			},
-			"a memory map": func(to treetest.Tree, warm func(then func())) {
-				warm(nil)
-				m := mapFile(to, victim)
-				m.flip(77)
-				m.end()
-				age(to)
-			},
-			"a page that was mapped and written to before": func(to treetest.Tree, warm func(then func())) {
-				m := mapFile(to, victim)
-				m.flip(5)
-				age(to)
-				warm(nil)
-				m.flip(77)
-				m.end()
-				age(to)
-			},
-			"a file that was renamed over it": func(to treetest.Tree, warm func(then func())) {
-				warm(nil)
-				to.File("new", treetest.Bytes(3, bulk))
-				to.Age("new", 1_700_000_000, 123_456_789)
-				to.Must(os.Rename(to.Root+"/new", to.Root+"/"+victim))
-			},
-			"a file that was made before, renamed over it": func(to treetest.Tree, warm func(then func())) {
-				to.File("aside", treetest.Bytes(3, bulk))
-				to.Age("aside", 1_700_000_000, 123_456_789)
-				warm(nil)
-				to.Must(os.Rename(to.Root+"/aside", to.Root+"/"+victim))
-			},
-			"a file made anew, with the inode that is free": func(to treetest.Tree, warm func(then func())) {
-				warm(nil)
-				to.Must(os.Remove(to.Root + "/" + victim))
-				to.File(victim, treetest.Bytes(3, bulk))
-				age(to)
-			},
-			"after the sync, and once more": func(to treetest.Tree, warm func(then func())) {
-				m := mapFile(to, victim)
-				warm(func() {
-					m.flip(5)
-					age(to)
-				})
-				m.flip(77)
-				m.end()
-				age(to)
-			},
-		} {
+		for name, change := range writes {
 			t.Run(system+"/"+name, func(t *testing.T) {
 				p, _, _ := onDisks(t, system)
-				changes, afterSync := p.changeSender, func() {}
-				p.changeSender = func(o *SenderOptions) {
-					changes(o)
-					sync := o.Sync
-					o.Sync = func() error {
-						err := sync()
-						afterSync()
-						return err
-					}
-				}
-				change(treetest.In(t, p.source), func(then func()) {
-					if then != nil {
-						afterSync = then
-						defer func() { afterSync = func() {} }()
-					}
-					if !p.mustRun(false).Kept {
-						t.Fatal("nothing was kept")
-					}
-				})
+				p.warmed(change)
 				_, err := p.run(true)
 				if err != nil && !errors.Is(err, ErrDifferent) {
 					t.Fatal(err)
@@ -168,6 +178,21 @@ func TestChangedSeesEveryWrite(t *testing.T) {
 					treetest.Same(t, p.source, p.destination)
 				}
 				p.with(func(o *ReceiverOptions) { o.Compare, o.Verify = differ.Content, VerifyFull }).mustRun(true)
+				treetest.Same(t, p.source, p.destination)
+			})
+		}
+	}
+}
+
+// TestLaterCopiesEveryWrite: with Later the last pass copies each of these writes, because the ordinal starts on that copy
+// before the source is read.
+func TestLaterCopiesEveryWrite(t *testing.T) {
+	for _, system := range disks {
+		for name, change := range writes {
+			t.Run(system+"/"+name, func(t *testing.T) {
+				p, _, _ := onDisks(t, system)
+				p.with(func(o *ReceiverOptions) { o.Verify = VerifyLater }).warmed(change)
+				p.mustRun(true)
 				treetest.Same(t, p.source, p.destination)
 			})
 		}

@@ -176,14 +176,12 @@ func (r *Receiver) find() (f found) {
 	own, peer := names(r.options.Copy)
 	var errs [2]error
 	f.own, errs[0] = r.options.Tree.Find(own)
-	if !r.keeps() {
-		f.peer, errs[1] = r.options.Tree.Find(peer)
-	}
+	f.peer, errs[1] = r.options.Tree.Find(peer)
 	err := r.note(errors.Join(errs[:]...))
 	if err != nil {
 		r.options.Log.Warn("all is read: the previous index is unavailable", "why", err)
 	}
-	if err != nil || f.own == nil || f.peer == nil && !r.keeps() {
+	if missing := f.own == nil || f.peer == nil; err != nil || missing && !r.keeps() {
 		f.close()
 		return found{}
 	}
@@ -276,14 +274,20 @@ func (r *Receiver) keep(ctx context.Context, own *os.File) bool {
 	return err == nil
 }
 
-// keepOwn stores the findings of this side alone, and reports whether they are there.
-func (r *Receiver) keepOwn(own *os.File) bool {
-	name, _ := names(r.options.Copy)
-	err := r.note(r.options.Tree.Keep(own, name))
-	if err != nil {
+// keepBoth stores the findings of this side and the files of the source, and reports whether both are there.
+func (r *Receiver) keepBoth(own *os.File) bool {
+	ownName, peerName := names(r.options.Copy)
+	peer, err := r.sources.commit()
+	if err == nil && peer != nil {
+		err = r.options.Tree.Keep(peer, peerName)
+	}
+	if err == nil {
+		err = r.options.Tree.Keep(own, ownName)
+	}
+	if r.note(err) != nil {
 		r.options.Log.Warn("the index of this pass is not kept for the next one", "why", err)
 	}
-	return err == nil
+	return err == nil && peer != nil
 }
 
 // fetch fetches the findings of the sender's side.

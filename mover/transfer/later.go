@@ -12,7 +12,8 @@ import (
 // With VerifyLater the receiver reads back what it has written, and keeps the digests of all parts of 1 MiB from one
 // pass to the next. At the end of the last pass its root covers everything, of which only the last changes were read
 // after the stop. The source is read whole later, by a Seal of its own: no earlier read of the source says what is on
-// it. Everything but the contents is compared with the source at once.
+// it. Everything but the contents is compared with the source at once. An ordinal starts on that copy before the source
+// is read, so no file is taken for unchanged by its size and time alone: see sources.
 
 // recall opens the digests that the pass before has kept, for a pass.
 func (r *Receiver) recall(before found) {
@@ -52,7 +53,7 @@ func (r *Receiver) readBack(ctx context.Context, before found) (Outcome, error) 
 	})
 	outcome := Outcome{Own: &listed}
 	if err == nil && record != nil && listed.Known > 0 {
-		outcome.Kept = r.keepOwn(record)
+		outcome.Kept, outcome.Young = r.keepBoth(record), r.sources.young
 	}
 	return outcome, r.note(err)
 }

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/block"
+	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/entry"
 	"github.com/sliceshift/sliceshift/mover/tree"
 	"github.com/sliceshift/sliceshift/mover/wire"
@@ -18,11 +20,16 @@ import (
 
 const mebi = 1 << 20
 
-// provenLater returns a pair that uses Verify Later.
+// provenLater returns a pair that uses Verify Later. The sender's clock is an hour ahead: nothing has changed for a minute.
 func provenLater(t testing.TB) *pair {
 	t.Helper()
 	p := newPair(t)
 	p.pipes = newPipes()
+	p.changeSender = func(o *SenderOptions) {
+		source := o.Source.(*tree.Tree)
+		source.FileSystem, o.Now = "ext4", func() time.Time { return time.Now().Add(time.Hour) } // whatever holds the temporary folder
+		o.Reading = func(now time.Time) differ.Reading { return source.Reading("web-0.1", "sender", now) }
+	}
 	p.changeReceiver = func(o *ReceiverOptions) {
 		o.Copy, o.Verify, o.Tree.FileSystem = "web-0.1", VerifyLater, "ext4" // whatever holds the temporary folder
 	}
@@ -52,7 +59,7 @@ func TestLaterReadsBackTheDelta(t *testing.T) {
 	from.File("base", content)
 	from.File("small", treetest.Bytes(2, 1000))
 	warm := p.mustRun(false)
-	if p.wantRead(int64(len(content))+1000, 0); !warm.Kept || warm.Own.Known != uint64(len(content))+1000 || warm.Peer != nil {
+	if p.wantRead(int64(len(content))+1000, 0); !warm.Kept || warm.Young != 0 || warm.Own.Known != uint64(len(content))+1000 || warm.Peer != nil {
 		t.Errorf("%+v", warm)
 	}
 	p.mustRun(false)
@@ -72,6 +79,116 @@ func TestLaterReadsBackTheDelta(t *testing.T) {
 	if p.sender.Listed() != nil {
 		t.Error("the source shows a root that it was not read for")
 	}
+}
+
+// TestLaterComparesContent: after a warm pass, the content of a file counts as unchanged only if nothing that the file
+// system of the source shows contradicts that. Otherwise the ordinal would start without a write that has not changed size
+// and time of modification, and only the proof after its start would find that.
+func TestLaterComparesContent(t *testing.T) {
+	t.Parallel()
+	_, peer := names("web-0.1")
+	small, large := treetest.Bytes(1, 1000), treetest.Bytes(2, 3*mebi)
+	rewrite := func(p *pair) {
+		from := treetest.In(p, p.source)
+		for name, content := range map[string][]byte{"small": small, "large": large} {
+			changed := bytes.Clone(content)
+			changed[777] ^= 1
+			from.File(name, changed)
+			from.Age(name, 1000, 5)
+		}
+	}
+	sends := func(p *pair, change func(*SenderOptions)) {
+		before := p.changeSender
+		p.changeSender = func(o *SenderOptions) {
+			before(o)
+			change(o)
+		}
+	}
+	for name, tc := range map[string]struct {
+		between func(*pair)
+		// read is how many bytes the sender reads to find changes.
+		read int64
+	}{
+		"nothing was written":             {func(*pair) {}, 0},
+		"the time was set back":           {rewrite, int64(len(large))},
+		"the index of the source is gone": {func(p *pair) { treetest.In(p, p.destination).Must(os.Remove(p.destination + "/" + peer)) }, int64(len(large))},
+		"its clock was set": {func(p *pair) {
+			sends(p, func(o *SenderOptions) { o.Now = func() time.Time { return time.Now().Add(2 * time.Hour) } })
+		}, int64(len(large))},
+		"it is of a file system of no times": {func(p *pair) { sends(p, func(o *SenderOptions) { o.Source.(*tree.Tree).FileSystem = "nfs" }) }, int64(len(large))},
+		"its sender names no copy":           {func(p *pair) { sends(p, func(o *SenderOptions) { o.Reading = nil }) }, int64(len(large))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := provenLater(t)
+			from := treetest.In(t, p.source)
+			from.File("small", small)
+			from.File("large", large)
+			for _, name := range []string{"small", "large"} {
+				from.Age(name, 1000, 5)
+			}
+			if !p.mustRun(false).Kept {
+				t.Fatal("nothing was kept")
+			}
+			tc.between(p)
+			last := p.mustRun(true)
+			if got := p.sender.Read.Load(); got != tc.read {
+				t.Errorf("the sender has read %d bytes, not %d", got, tc.read)
+			}
+			if whole, _ := sealed(t, p.source); whole.Root != last.Own.Root {
+				t.Error("another root than the source")
+			}
+		})
+	}
+}
+
+// TestLaterComparesYoungContent: a page of a memory map that is written to twice changes the times of its file once. So a
+// file that had changed less than a minute before a pass is compared again.
+func TestLaterComparesYoungContent(t *testing.T) {
+	t.Parallel()
+	p := provenLater(t)
+	from := treetest.In(t, p.source)
+	from.File(victim, treetest.Bytes(1, bulk))
+	m := mapFile(from, victim)
+	changes := p.changeSender
+	p.changeSender = func(o *SenderOptions) {
+		changes(o)
+		o.Now = time.Now
+		sync := o.Sync
+		o.Sync = func() error {
+			err := sync()
+			m.flip(5) // the page is dirty, and stays so
+			return err
+		}
+	}
+	if warm := p.mustRun(false); warm.Young != bulk {
+		t.Errorf("%d bytes are young", warm.Young)
+	}
+	m.flip(77)
+	m.end()
+	last := p.mustRun(true)
+	if whole, _ := sealed(t, p.source); whole.Root != last.Own.Root {
+		t.Error("another root than the source")
+	}
+}
+
+// TestLaterKeepsNothingOfASnapshot: the files of a restored snapshot say nothing about those of the volume, so a pass that
+// reads one keeps nothing for the last pass.
+func TestLaterKeepsNothingOfASnapshot(t *testing.T) {
+	t.Parallel()
+	p := provenLater(t)
+	treetest.In(t, p.source).File("f", treetest.Bytes(1, 3*mebi))
+	changes := p.changeSender
+	p.changeSender = func(o *SenderOptions) {
+		changes(o)
+		o.Reading = nil
+	}
+	if p.mustRun(false).Kept {
+		t.Error("it is kept")
+	}
+	p.changeSender = changes
+	p.mustRun(true)
+	p.wantRead(0, 3*mebi)
 }
 
 // TestLaterWithoutDigests: if the digests of the pass before are missing or damaged, of another copy, or of another

@@ -26,7 +26,7 @@ func (r *Receiver) listPeer(digest bool) *peerList {
 	const ahead = 256
 	return &peerList{
 		receiver: r, entries: make(chan *entry.Entry, ahead),
-		request: wire.List{Stream: r.streams.Add(1), Digest: digest, Settled: r.options.Settled, Known: r.options.Verify == VerifyChanged},
+		request: wire.List{Stream: r.streams.Add(1), Digest: digest, Settled: r.options.Settled, Known: r.options.Verify == VerifyChanged, Synced: r.keeps() && !r.options.Settled},
 	}
 }
 

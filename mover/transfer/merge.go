@@ -181,7 +181,11 @@ func (m *merge) one(ctx context.Context, source, own *entry.Entry) error {
 	if own != nil && own.Names > 1 && own.Kind != entry.Directory && source.Names > 1 && !m.taken.take(own) {
 		judged = single(source) // a file of the receiver's that several of the sender's would share
 	}
-	do := differ.Decide(judged, own, m.receiver.options.Compare)
+	how, err := m.receiver.compare(source)
+	if err != nil {
+		return err
+	}
+	do := differ.Decide(judged, own, how)
 	if do.Remove {
 		if err := m.remove(own); err != nil {
 			return err

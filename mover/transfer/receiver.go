@@ -81,8 +81,10 @@ type Outcome struct {
 	First       Difference
 	// Tally is of the receiver's side, after a last pass with Later: for a Seal of the source that finds another root.
 	Tally tree.Tally
-	// Kept is true if the findings are kept for the next pass.
-	Kept bool
+	// Kept is true if the findings are kept for the next pass. Young is how many bytes of the source that pass compares
+	// even if nothing changes any more, after a warm pass with Later.
+	Kept  bool
+	Young int64
 	// Verifying is the duration of the comparison, with the sync of the destination before it.
 	Verifying time.Duration
 }
@@ -112,6 +114,10 @@ type Receiver struct {
 	// holds those of the files that are changed. Both are for Later.
 	known  *tree.Index
 	ledger ledger
+	// peer is where the sender reads, by its first greeting of the pass; nil before. sources are the files of the source
+	// of the pass before and of this one, for Later.
+	peer    atomic.Pointer[differ.Reading]
+	sources *sources
 	// failed is the first error of the destination's disk: the system reports it once.
 	failed atomic.Pointer[error]
 }
@@ -143,6 +149,8 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	before := r.find()
 	defer before.close()
 	r.recall(before)
+	r.sources = &sources{before: before.peer}
+	defer r.sources.close()
 	err := r.timed("copied", func() error { return r.pass(ctx) })
 	var outcome Outcome
 	if err == nil && r.options.Verify == VerifyNone {
@@ -300,10 +308,12 @@ func (r *Receiver) tryConnect(ctx context.Context, begin time.Time) (*conn, erro
 		c.close()
 		return nil, err
 	}
-	if _, err := receiveHello(c, own, helloTime); err != nil {
+	peer, err := receiveHello(c, own, helloTime)
+	if err != nil {
 		c.close()
 		return nil, err
 	}
+	r.greeted(peer)
 	return c, nil
 }
 

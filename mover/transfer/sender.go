@@ -214,6 +214,9 @@ func (s *Sender) note(raw net.Conn, open bool) {
 
 func (s *Sender) greet(ctx context.Context, c *conn) (wire.Hello, error) {
 	own := wire.Hello{Version: wire.Version, Role: wire.Sender, Device: s.options.Device}
+	if s.options.Reading != nil {
+		own.Reading = s.options.Reading(s.options.Now()).Append(nil)
+	}
 	if err := c.reply(ctx, wire.TypeHello, own.Append(nil)); err != nil {
 		return own, err
 	}
@@ -292,6 +295,11 @@ func (s *Sender) run(ctx context.Context, st *stream, m wire.List) {
 // list creates a list with the findings that the receiver has sent. It keeps the findings of a reading beside
 // the application.
 func (s *Sender) list(ctx context.Context, m wire.List, options tree.ListOptions, emit func(*entry.Entry) error) (tree.Listed, error) {
+	if m.Synced {
+		if err := s.options.Sync(); err != nil {
+			return tree.Listed{}, err
+		}
+	}
 	l := listing{source: s.options.Source, sync: s.options.Sync, now: s.options.Now, log: s.options.Log, reading: s.options.Reading}
 	if m.Known {
 		l.known = s.kept.known()

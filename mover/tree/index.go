@@ -45,12 +45,7 @@ func CreateIndex(file *os.File, reading differ.Reading) *IndexWriter {
 	w := &IndexWriter{file: file, digest: blake3.New()}
 	w.out = bufio.NewWriterSize(io.MultiWriter(file, w.digest), 64<<10)
 	_, w.err = w.out.WriteString(indexMagic)
-	b := w.begin()
-	for _, text := range []string{reading.Copy, reading.Side, reading.FileSystem, reading.Volume, reading.Boot} {
-		b = codec.AppendBytes(b, text)
-	}
-	b = binary.AppendVarint(b, reading.Clock)
-	w.write(appendTime(b, reading.Synced))
+	w.write(reading.Append(w.begin()))
 	return w
 }
 
@@ -69,10 +64,6 @@ func (w *IndexWriter) write(b []byte) {
 	}
 }
 
-func appendTime(b []byte, t entry.Time) []byte {
-	return binary.AppendUvarint(binary.AppendVarint(b, t.Sec), uint64(t.Nsec))
-}
-
 // Add adds a file, in the order of paths.
 func (w *IndexWriter) Add(r differ.Record) {
 	b := codec.AppendBytes(w.begin(), r.Path)
@@ -80,7 +71,7 @@ func (w *IndexWriter) Add(r differ.Record) {
 	b = codec.AppendBytes(b, r.Handle)
 	b = binary.AppendUvarint(b, uint64(r.Size))
 	for _, t := range []entry.Time{r.Modified, r.Changed, r.Synced} {
-		b = appendTime(b, t)
+		b = t.Append(b)
 	}
 	b = binary.AppendUvarint(append(b, r.Digest[:]...), uint64(len(r.Parts)))
 	w.write(b)
@@ -204,23 +195,12 @@ func (x *Index) next() ([]byte, error) {
 	return x.buffer[:n], err
 }
 
-func (x *Index) reading() (then differ.Reading, err error) {
+func (x *Index) reading() (differ.Reading, error) {
 	b, err := x.next()
 	if err != nil {
-		return then, err
+		return differ.Reading{}, err
 	}
-	const most = 1024
-	r := codec.NewReader(b)
-	for _, text := range []*string{&then.Copy, &then.Side, &then.FileSystem, &then.Volume, &then.Boot} {
-		*text = string(r.Bytes(most))
-	}
-	then.Clock = r.Varint()
-	then.Synced = readTime(r)
-	return then, r.End()
-}
-
-func readTime(r *codec.Reader) entry.Time {
-	return entry.Time{Sec: r.Varint(), Nsec: uint32(r.Uvarint(999_999_999))}
+	return differ.ReadReading(b)
 }
 
 func (x *Index) read() error {
@@ -239,7 +219,7 @@ func (x *Index) read() error {
 	record.Handle = string(r.Bytes(handle + 8))
 	record.Size = int64(r.Uvarint(entry.MaxSize))
 	for _, t := range []*entry.Time{&record.Modified, &record.Changed, &record.Synced} {
-		*t = readTime(r)
+		*t = entry.ReadTime(r)
 	}
 	copy(record.Digest[:], r.Fixed(32))
 	parts := r.Uvarint(MaxParts)

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is the protocol version, which must be equal on both sides. Any change of a message changes it.
-const Version = 3
+const Version = 4
 
 // Limits.
 const (

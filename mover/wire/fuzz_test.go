@@ -27,8 +27,8 @@ var messages = []struct {
 	bytes []byte
 	again func([]byte) ([]byte, error)
 }{
-	{"hello", Hello{Version: Version, Role: Receiver, Session: [16]byte{9}, Connections: 6}.Append(nil), again(ReadHello, func(m Hello) []byte { return m.Append(nil) })},
-	{"list", List{Stream: 3, After: 1 << 40, Digest: true, Known: true}.Append(nil), again(ReadList, func(m List) []byte { return m.Append(nil) })},
+	{"hello", Hello{Version: Version, Role: Receiver, Session: [16]byte{9}, Connections: 6, Reading: []byte{7, 8}}.Append(nil), again(ReadHello, func(m Hello) []byte { return m.Append(nil) })},
+	{"list", List{Stream: 3, After: 1 << 40, Digest: true, Known: true, Synced: true}.Append(nil), again(ReadList, func(m List) []byte { return m.Append(nil) })},
 	{"entries", entry.Append(entry.Append(AppendEntries(nil, 7), &entry.Entry{Kind: entry.Directory}), &someEntry), func(b []byte) ([]byte, error) {
 		first, entries, err := ReadEntries(b)
 		if err != nil {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 
@@ -30,10 +31,15 @@ type Hello struct {
 	Device bool
 	// Connections is how many connections the receiver wants, if the sender opens them.
 	Connections uint64
+	// Reading says where and when the sender reads (differ.Reading); empty if no later reading may rely on that.
+	Reading []byte
 }
 
 // MaxConnections is how many a receiver may want.
 const MaxConnections = 64
+
+// maxReading is the most bytes of a reading.
+const maxReading = 8 << 10
 
 // Append appends the message.
 func (m Hello) Append(b []byte) []byte {
@@ -41,7 +47,8 @@ func (m Hello) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, m.Version)
 	b = append(b, byte(m.Role))
 	b = append(b, m.Session[:]...)
-	return binary.AppendUvarint(codec.AppendBool(b, m.Device), m.Connections)
+	b = binary.AppendUvarint(codec.AppendBool(b, m.Device), m.Connections)
+	return codec.AppendBytes(b, m.Reading)
 }
 
 // ReadHello reads a Hello. For another version, only the version is set.
@@ -57,6 +64,7 @@ func ReadHello(b []byte) (Hello, error) {
 	m.Role = Role(r.Uvarint(uint64(Receiver)))
 	copy(m.Session[:], r.Fixed(len(m.Session)))
 	m.Device, m.Connections = r.Bool(), r.Uvarint(MaxConnections)
+	m.Reading = bytes.Clone(r.Bytes(maxReading))
 	return m, r.End()
 }
 
@@ -72,6 +80,9 @@ type List struct {
 	Settled bool
 	// Known is true if content known from an earlier reading need not be read again (verify: Changed).
 	Known bool
+	// Synced is true if the sender writes its source to the disk first: the change times then are of all writes
+	// before (verify: Later).
+	Synced bool
 }
 
 // Append appends the message.
@@ -80,13 +91,14 @@ func (m List) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, m.After)
 	b = codec.AppendBool(b, m.Digest)
 	b = codec.AppendBool(b, m.Settled)
-	return codec.AppendBool(b, m.Known)
+	b = codec.AppendBool(b, m.Known)
+	return codec.AppendBool(b, m.Synced)
 }
 
 // ReadList reads a List.
 func ReadList(b []byte) (List, error) {
 	r := codec.NewReader(b)
-	m := List{Stream: r.Uvarint(math.MaxUint64), After: r.Uvarint(math.MaxUint64), Digest: r.Bool(), Settled: r.Bool(), Known: r.Bool()}
+	m := List{Stream: r.Uvarint(math.MaxUint64), After: r.Uvarint(math.MaxUint64), Digest: r.Bool(), Settled: r.Bool(), Known: r.Bool(), Synced: r.Bool()}
 	return m, r.End()
 }
 

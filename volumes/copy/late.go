@@ -43,6 +43,8 @@ func (v view) prove() volumes.Verdict {
 		return v.proven(func(p *api.CopyProof) { p.Trouble, p.TroubleTime = cut(problem.Message), metav1.NewTime(v.Now) })
 	case problem != nil:
 		return volumes.First(v.unprove, func() volumes.Verdict { return volumes.Held(problem) })
+	case proof.Tries == 0 && proof.Trouble != "": // it was seen again, and is read
+		return v.proven(func(p *api.CopyProof) { p.Trouble, p.TroubleTime = "", metav1.Time{} })
 	}
 	return volumes.First(v.Lend, v.prover)
 }

@@ -150,6 +150,41 @@ func TestUnprovable(t *testing.T) {
 	}
 }
 
+// TestProvableAgain: a volume that was not seen for a time, and has not changed, is read and no longer reported.
+func TestProvableAgain(t *testing.T) {
+	pair := owing(t).owedPair()
+	pair.Copy.Attempt.Seal.Proof.Trouble = "the volume that the ordinal has left does not exist any more, or nothing names it"
+	got := (Copy{}).Ahead(pair, volumes.Proven)
+	if got.Attempt == nil {
+		t.Fatalf("%+v", got)
+	}
+	if said := Owed(0, []api.HandoffVolume{{ClaimTemplate: "data", Copy: *got.Attempt}}); said.Reason != api.ReasonCopyProofPending || said.Stalled {
+		t.Errorf("%+v", said)
+	}
+	pair.Copy.Attempt = *got.Attempt
+	if again := (Copy{}).Ahead(pair, volumes.Proven); again.Attempt != nil || again.Action == nil {
+		t.Errorf("it is not read: %+v", again)
+	}
+}
+
+// TestLaterOfASnapshot: what the sender of a restored snapshot has seen of its files does not count for the volume, so it
+// names no copy. All other movers do.
+func TestLaterOfASnapshot(t *testing.T) {
+	var v view
+	v.Asked.Verify, v.warming, v.Incoming.Ref.Name = api.CopyVerifyLater, true, "in-1"
+	name := func(role volumes.Role) string { return v.create(role).Action.Copy.Copy }
+	if name(volumes.RoleWarm) != "in-1" || name(volumes.RoleReceiver) != "in-1" {
+		t.Errorf("beside the pod: %q and %q", name(volumes.RoleWarm), name(volumes.RoleReceiver))
+	}
+	v.Attempt.Warm.By = api.CopyWarmSnapshot
+	if name(volumes.RoleWarm) != "" || name(volumes.RoleReceiver) != "in-1" {
+		t.Errorf("of a snapshot: %q and %q", name(volumes.RoleWarm), name(volumes.RoleReceiver))
+	}
+	if v.warming = false; name(volumes.RoleSender) != "in-1" {
+		t.Errorf("the last pass: %q", name(volumes.RoleSender))
+	}
+}
+
 // TestAcceptedTooEarly: an acceptance counts only once something is known, so no copy goes unproven for it.
 func TestAcceptedTooEarly(t *testing.T) {
 	w := owing(t)
@@ -196,7 +231,14 @@ func TestProjectLater(t *testing.T) {
 	if p.delta.Round(time.Second) != 2*time.Second || p.proof.Round(time.Second) != 2*time.Second || !strings.Contains(p.String(), " were read back by warm passes, and the volume that it leaves is read whole after its start") {
 		t.Errorf("%s", p)
 	}
-	v.Attempt.Warm.Known = 0
+	v.Attempt.Warm.Young = 900 * gib
+	if p := v.project(); p.proof.Round(time.Second) != 902*time.Second || p.settles(time.Minute) {
+		t.Errorf("a large file that is written all the time: %s", p)
+	}
+	if v.Attempt.Warm.Passes = 2; !v.project().settles(time.Minute) {
+		t.Errorf("it may not be written any more: %s", v.project())
+	}
+	v.Attempt.Warm.Known, v.Attempt.Warm.Young = 0, 0
 	if p := v.project(); p.proof != 1000*time.Second {
 		t.Errorf("nothing is kept: %s", p)
 	}

@@ -78,11 +78,14 @@ func (v view) project() projection {
 }
 
 // readBack returns the projection if only the copy is read back, and of it only the last changes and what the warm
-// passes keep no digests of.
+// passes keep no digests of. The source is searched for changes before: each file that is written to is read whole there.
 func (p projection) readBack(done api.CopyWarm, rate int64) projection {
-	changed := int64(p.delta.Seconds() * float64(rate))
+	changed, searched := int64(p.delta.Seconds()*float64(rate)), min(done.Young, done.Bytes)
 	p.later, p.bytes = true, min(done.Bytes-min(done.Known, done.Bytes)+changed, done.Bytes)
 	p.trusted = done.Bytes - p.bytes
+	if p.bytes += searched; done.Passes < settling {
+		p.young = searched
+	}
 	return p
 }
 

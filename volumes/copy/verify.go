@@ -31,7 +31,8 @@ func (v view) later() bool {
 
 // verify returns what the pass that is due reads at its end. A warm pass reads on behalf of the last one only.
 // With Changed, its findings in a restored snapshot do not apply to the volume itself: the snapshot may lack data that
-// were in memory. With Later, they are of the copy alone. Once the sides have differed, nothing is trusted any more.
+// were in memory. With Later, they are of the copy alone, and the sender of a snapshot names no copy, so that nothing
+// that it has seen counts for the volume. Once the sides have differed, nothing is trusted any more.
 func (v view) verify() api.CopyVerify {
 	switch trusts := v.warming || v.Attempt.Passes == 0; {
 	case v.changes() && trusts:

@@ -56,7 +56,7 @@ type MigrationStatus struct {
 	Ahead []CopyAhead `json:"ahead,omitempty"`
 	// proofs lists the ordinals that run on copies with verify: Later whose sources are not read whole yet, or differ.
 	// +optional
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=32
 	Proofs []CopyAhead `json:"proofs,omitempty"`
 	// lastAttempt is the highest number of any attempt to copy a volume.
 	// +optional

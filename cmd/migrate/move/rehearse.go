@@ -223,7 +223,7 @@ func (o *rehearseOptions) leftovers(ctx context.Context, t *task, config stage.C
 		return err
 	}
 	again := o.Again("rehearse", o.set, o.namespace) + " --clean, with the flags of the destination"
-	if before.Keep && before.End != nil && !o.clean {
+	if before.Kept() && !o.clean {
 		return command.Refusedf("the last rehearsal of StatefulSet %s/%s has kept its objects in namespace %s of cluster %s; to delete them: %s", o.namespace, o.set, before.Namespace, t.destination.Name(), again)
 	}
 	fmt.Fprintf(o.ErrOut, "deleting what the rehearsal of %s has left in namespace %s of cluster %s\n", before.Began.UTC().Format(time.DateTime), before.Namespace, t.destination.Name())
@@ -241,8 +241,15 @@ func (o *rehearseOptions) sayClean(t *task, before *rehearsal.Record) error {
 	case before.Open():
 		text = fmt.Sprintf("everything of the last rehearsal of StatefulSet %s/%s is deleted", o.namespace, o.set)
 	}
-	_, err := fmt.Fprintln(o.Out, text)
-	return err
+	return terminal.Print(o.Out, o.output.Value, cleaned{text}, func(c cleaned) error {
+		_, err := fmt.Fprintln(o.Out, c.Message)
+		return err
+	})
+}
+
+// cleaned is the result of --clean.
+type cleaned struct {
+	Message string `json:"message"`
 }
 
 // rehearse checks, rehearses, and prints the result.

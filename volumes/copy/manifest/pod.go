@@ -83,8 +83,11 @@ func Sender(s Spec) *corev1.Pod {
 		// A sender that gets no peer, or has lost its peer, must not stay beside the application's pod.
 		args = append(args, "--forget", "--patience="+warmPatience.String())
 	}
+	if (s.changed() || s.later() && !s.block()) && s.Copy != "" {
+		args = append(args, "--copy="+s.Copy)
+	}
 	if s.changed() {
-		args = append(args, "--copy="+s.Copy, "--scratch="+Scratch)
+		args = append(args, "--scratch="+Scratch)
 	}
 	pod := s.pod(s.role(), args)
 	pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true

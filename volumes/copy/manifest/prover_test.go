@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,8 +58,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestLaterOfReceivers: the receivers of a tree keep the digests of parts between two passes. On a device nothing can be
-// kept, so that a warm pass reads nothing back.
+// TestLaterOfReceivers: the receivers of a tree keep the digests of parts between two passes, and the senders say for which
+// copy their times count. On a device nothing can be kept, so that a warm pass reads nothing back.
 func TestLaterOfReceivers(t *testing.T) {
 	later := func(s *Spec) { s.Verify, s.Copy = "Later", "c" }
 	device := func(s *Spec) { s.Mode = corev1.PersistentVolumeBlock }
@@ -81,8 +82,14 @@ func TestLaterOfReceivers(t *testing.T) {
 		if !slices.Contains(args, tc.want) || slices.Contains(args, "--copy=c") != tc.copy {
 			t.Errorf("%s: %v", name, args)
 		}
-		if args := Sender(s).Spec.Containers[0].Args; slices.Contains(args, "--copy=c") {
-			t.Errorf("%s: the sender keeps something: %v", name, args)
+		if args := Sender(s).Spec.Containers[0].Args; slices.Contains(args, "--copy=c") != tc.copy || slices.Contains(args, "--scratch="+Scratch) {
+			t.Errorf("%s: the sender has %v", name, args)
 		}
+	}
+	s := spec()
+	later(&s)
+	s.Copy = ""
+	if args := Sender(s).Spec.Containers[0].Args; slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--copy") }) {
+		t.Errorf("a sender of a snapshot: %v", args)
 	}
 }

@@ -109,7 +109,7 @@ type Spec struct {
 	// no limit.
 	Bandwidth, ReadRate string
 	// Verify is Full, Changed, Later or None: how much of both sides is read at the end. Empty is Full. Copy
-	// identifies the copy, for Changed and Later. Tally is that of the copy, for a prover.
+	// identifies the copy, for Changed and Later; a sender without it has read a snapshot. Tally is that of the copy, for a prover.
 	Verify, Copy, Tally string
 	// Content is true if files of one size and time are compared too. It is for the pass after one that ended
 	// Different.
