@@ -143,8 +143,12 @@ func (p *View) downInFlight() int32 {
 }
 
 // room reports whether the handoff of an ordinal may begin beside those in flight. All of them are within a block of the
-// permitted size: an ordinal that is late holds those beyond it (I6).
+// permitted size: an ordinal that is late holds those beyond it (I6). Each of them may owe a proof when it arrives, and
+// the status lists a limited number of these.
 func (p *View) room(k int32) bool {
+	if owed := len(proofPlanner{p}.awaited()); owed > 0 && owed+len(p.Record.Further) >= mostProofs {
+		return false
+	}
 	if len(p.Record.Further) == 0 {
 		return true
 	}

@@ -237,3 +237,43 @@ func TestProofRests(t *testing.T) {
 		t.Error("the way there does not wait for it")
 	}
 }
+
+// TestProofsLimitTheBlock: no handoff begins if the status could not list the proofs that it and those in flight may owe.
+// Without an owed proof, only the size of the block counts.
+func TestProofsLimitTheBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 6), plantest.OfRange(6, 0), -1)
+		in := rapid.Int32Range(0, 2).Draw(t, "in flight")
+		for i := range in {
+			s.Record.Further = append(s.Record.Further, api.Handoff{Ordinal: 5 - i})
+		}
+		n := rapid.IntRange(0, mostProofs).Draw(t, "proofs")
+		for i := range n {
+			s.Record.Proofs = append(s.Record.Proofs, owed(int32(10+i), isUnread))
+		}
+		room := viewOf(s).room(5 - in)
+		if fits := n == 0 || n+int(in)+1 <= mostProofs; room != fits {
+			t.Fatalf("%d are owed, and %d in flight: room %t", n, in, room)
+		}
+	})
+}
+
+// TestArrivalCountsItsProof: an ordinal that arrives and owes a proof counts when the next handoff begins in its place.
+func TestArrivalCountsItsProof(t *testing.T) {
+	for n, begins := range map[int]bool{mostProofs - 2: true, mostProofs - 1: false} {
+		s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 5), plantest.OfRange(5, 1), 5, 5)
+		pod, _ := s.Source.Pod(5)
+		s.Source.RemovePod(5)
+		s.Destination.SetPod(pod)
+		s.Record.Handoff.Volumes = owed(5, isUnread).Volumes
+		for i := range n {
+			s.Record.Proofs = append(s.Record.Proofs, owed(int32(10+i), isUnread))
+		}
+		s.Record.Baseline.Volumes = []api.VolumeSpec{api.AskedOf(s.Spec.Volumes, "data")}
+		s.Record.Baseline.DisruptionBudget = nil
+		next := handoffOf(viewOf(s)).arrive(5).Record
+		if len(next.Proofs) != n+1 || (next.Handoff != nil) != begins {
+			t.Errorf("%d were owed: %d are, and %+v begins", n, len(next.Proofs), next.Handoff)
+		}
+	}
+}
