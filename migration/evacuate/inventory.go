@@ -41,6 +41,8 @@ type Set struct {
 	Wave int32
 	// Replicas is the number of its replicas, and Budget how many of them may be unavailable at once.
 	Replicas, Budget int32
+	// AtOnce is how many of its ordinals move at once; 0 is 1.
+	AtOnce int32
 	// Owner is its controller, such as "Database/main"; empty if it has none.
 	Owner string
 	// Ordinals are those that move, in the order of their move.

@@ -143,7 +143,10 @@ func (o *order) moves(name Name) bool {
 }
 
 // lasts returns the expected time of the move of a set that never waits.
-func (s *Set) lasts() time.Duration { return time.Duration(len(s.Ordinals)) * s.Expected.Handoff }
+func (s *Set) lasts() time.Duration {
+	atOnce := max(1, int(s.AtOnce))
+	return time.Duration((len(s.Ordinals)+atOnce-1)/atOnce) * s.Expected.Handoff
+}
 
 // chains returns, for each set, the time from its begin to the end of the longest chain of sets that wait for it.
 func (o *order) chains() map[Name]time.Duration {

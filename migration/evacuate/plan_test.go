@@ -59,6 +59,7 @@ func drawn(t *rapid.T) Inventory {
 			other := strconv.Itoa(rapid.IntRange(0, n).Draw(t, "other")) // n is not one of them
 			s.Uses = append(s.Uses, Use{Set: named(other), Service: named(other), Where: "args"})
 		}
+		s.AtOnce = rapid.Int32Range(0, 3).Draw(t, "ordinals at once")
 		s.Idle = rapid.IntRange(0, 9).Draw(t, "idle") == 0
 		if rapid.IntRange(0, 4).Draw(t, "refused") == 0 {
 			s.Obstacles = []plan.Finding{{Reason: rapid.SampledFrom([]string{"X", "Y"}).Draw(t, "reason")}}
@@ -180,20 +181,29 @@ func expectLimits(t *rapid.T, i Inventory, p Plan) {
 	}
 }
 
-// expectHandoffs checks that the ordinals of a set move one after the other.
+// expectHandoffs checks that the ordinals of a set move in their order, and no more of them at once than may.
 func expectHandoffs(t *rapid.T, row Row) {
 	if len(row.Handoffs) != len(row.Set.Ordinals) {
 		t.Fatalf("%s has %d handoffs of %d ordinals", row.Set.Name, len(row.Handoffs), len(row.Set.Ordinals))
 	}
-	from := row.Begin
+	from, last := row.Begin, row.Begin
 	for nth, h := range row.Handoffs {
 		if h.Ordinal != row.Set.Ordinals[nth].Ordinal || h.Begin < from || h.Down < h.Begin || h.Up < h.Down || h.End < h.Up || h.End != h.Begin+row.Set.Expected.Handoff {
 			t.Fatalf("%s: %+v after %s", row.Set.Name, h, from)
 		}
-		from = h.End
+		beside := int32(0)
+		for _, other := range row.Handoffs[:nth] {
+			if other.End > h.Begin {
+				beside++
+			}
+		}
+		if beside >= max(1, row.Set.AtOnce) {
+			t.Fatalf("%s: %+v begins beside %d, and %d may move at once", row.Set.Name, h, beside, row.Set.AtOnce)
+		}
+		from, last = h.Begin, max(last, h.End)
 	}
-	if from != row.End {
-		t.Fatalf("%s ends at %s, its last handoff at %s", row.Set.Name, row.End, from)
+	if last != row.End {
+		t.Fatalf("%s ends at %s, its last handoff at %s", row.Set.Name, row.End, last)
 	}
 }
 
@@ -205,6 +215,18 @@ func TestStops(t *testing.T) {
 	got := fmt.Sprint(heldOf(p), causes(p), rowsOf(p), p.Refused(), p.Whole(), p.Idle)
 	if want := "[shop/api:shop/db shop/web:shop/api] [OwnedByOperator:2 BudgetZero:1] [shop/cache 0s-1m0s] 3 false [shop/old]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestSeveralAtOnce: a set that moves several ordinals at once is planned so, within the limits of all handoffs.
+func TestSeveralAtOnce(t *testing.T) {
+	web := movable("web", 5)
+	web.AtOnce = 2
+	for link, want := range map[int]string{0: "[shop/web 0s-3m0s]", 1: "[shop/web 0s-5m0s]"} {
+		p := Of(Inventory{Limits: Limits{Limits: berths.Limits{Link: link}}, Sets: []Set{web}})
+		if got := fmt.Sprint(rowsOf(p)); got != want {
+			t.Errorf("with %d handoffs in all: %s, want %s", link, got, want)
+		}
 	}
 }
 

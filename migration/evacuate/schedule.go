@@ -31,8 +31,9 @@ type Handoff struct {
 type mover struct {
 	row  Row
 	left []Ordinal
-	// busy is true while a handoff of it is under way.
-	busy, begun, ended bool
+	// busy counts its handoffs that are under way.
+	busy         int32
+	begun, ended bool
 }
 
 // underWay is a handoff that has begun and not ended.
@@ -85,23 +86,25 @@ func schedule(o order, limits Limits) []Row {
 func (s *simulation) begin() (ended bool) {
 	load, active, wave := s.load()
 	for _, m := range s.movers {
-		if m.busy || m.ended || !m.begun && !m.row.Set.Begun && (s.limits.Sets > 0 && active >= s.limits.Sets || m.row.Set.Wave > wave || s.waits(m)) {
+		if m.ended || m.busy > 0 && len(m.left) == 0 || !m.begun && !m.row.Set.Begun && (s.limits.Sets > 0 && active >= s.limits.Sets || m.row.Set.Wave > wave || s.waits(m)) {
 			continue
 		}
 		if len(m.left) == 0 {
 			m.row.Begin, m.row.End, m.begun, m.ended, ended = s.now, s.now, true, true, true
 			continue
 		}
-		berth := berthOf(m.row.Set, m.left[0])
-		if !load.Fits(berth) {
-			continue
+		for len(m.left) > 0 && m.busy < max(1, m.row.Set.AtOnce) {
+			berth := berthOf(m.row.Set, m.left[0])
+			if !load.Fits(berth) {
+				break
+			}
+			if !m.begun {
+				m.begun, m.row.Begin = true, s.now
+				active++
+			}
+			load.Others = append(load.Others, berth)
+			s.start(m, berth)
 		}
-		if !m.begun {
-			m.begun, m.row.Begin = true, s.now
-			active++
-		}
-		load.Others = append(load.Others, berth)
-		s.start(m, berth)
 	}
 	return ended
 }
@@ -131,7 +134,7 @@ func (s *simulation) start(m *mover, berth berths.Berth) {
 	h := Handoff{Ordinal: m.left[0].Ordinal, Begin: s.now, End: s.now + expected.Handoff}
 	h.Up = max(h.Begin, h.End-expected.Soak)
 	h.Down = max(h.Begin, h.Up-expected.Down)
-	m.row.Handoffs, m.left, m.busy = append(m.row.Handoffs, h), m.left[1:], true
+	m.row.Handoffs, m.left, m.busy = append(m.row.Handoffs, h), m.left[1:], m.busy+1
 	s.underWay = append(s.underWay, underWay{m, berth, h.End})
 }
 
@@ -145,8 +148,7 @@ func (s *simulation) next() bool {
 		if u.end > s.now {
 			return false
 		}
-		u.of.busy = false
-		if len(u.of.left) == 0 {
+		if u.of.busy--; len(u.of.left) == 0 && u.of.busy == 0 {
 			u.of.ended, u.of.row.End = true, s.now
 		}
 		return true

@@ -21,6 +21,15 @@ type Snapshot struct {
 	Migrations map[string]Migration
 	// Moved holds the names of those that were seen to have moved. One of them may have been deleted since.
 	Moved map[string]bool
+	// Refused maps names to the mode that the API server has just refused to set. Other Migrations do not wait for that.
+	Refused map[string]Refusal
+}
+
+// Refusal is a refused change of a Migration.
+type Refusal struct {
+	Mode api.Mode
+	// Why is the error of the API server.
+	Why string
 }
 
 // Migration holds the fields of a Migration that its Evacuation needs.
@@ -37,7 +46,11 @@ type Migration struct {
 	Completed string
 	// Stalled is the message of the condition Stalled, with its reason; empty if it is not stalled.
 	Stalled string
-	// Fixed is true if its mode must not be changed: it was rolled back automatically, or a field of it cannot be read.
+	// Unreachable is true if it stalls because a cluster does not answer.
+	Unreachable bool
+	// Unreadable is the error of a field that cannot be read; empty if there is none.
+	Unreadable string
+	// Fixed is true if it was rolled back automatically: then its mode must not be changed.
 	Fixed bool
 }
 
@@ -74,8 +87,8 @@ func Decide(s Snapshot) Decision {
 		if m.Label != v.Name {
 			continue
 		}
-		if d.Write == nil {
-			d.Write = v.write(each)
+		if w := v.write(each); d.Write == nil && w != nil && v.Refused[each.Name].Mode != w.Mode {
+			d.Write = w
 		}
 		if m.Begun && (d.Since.IsZero() || m.Since.Before(d.Since)) {
 			d.Since = m.Since
@@ -113,7 +126,8 @@ type view struct {
 	states map[string]api.EvacuatedStatus
 	// visiting holds the entries whose state is being derived, to find those that come after themselves.
 	visiting map[string]bool
-	// active is how many Migrations are under way.
+	// active is how many Migrations are under way. One that stalls because a cluster does not answer is: otherwise each
+	// would let another one begin, and all would be under way when the cluster answers again.
 	active int
 }
 
@@ -121,10 +135,9 @@ func viewOf(s Snapshot) *view {
 	s.Spec.Mode = cmp.Or(s.Spec.Mode, api.EvacuationRun)
 	v := &view{Snapshot: s, order: orderOf(s.Spec.Migrations), states: map[string]api.EvacuatedStatus{}, visiting: map[string]bool{}}
 	for _, each := range s.Spec.Migrations {
-		switch v.state(each.Name) {
-		case api.EvacuatedMoving, api.EvacuatedRollingBack:
+		switch state := v.state(each.Name); {
+		case state == api.EvacuatedMoving, state == api.EvacuatedRollingBack, state == api.EvacuatedStalled && s.Migrations[each.Name].Unreachable:
 			v.active++
-		default:
 		}
 	}
 	return v
@@ -137,6 +150,12 @@ func (v *view) state(name string) api.EvacuatedState {
 	}
 	v.visiting[name] = true
 	state, message := v.derive(name)
+	if r, refused := v.Refused[name]; refused && (r.Mode == api.ModeRun) == (v.Spec.Mode == api.EvacuationRun) {
+		message = fmt.Sprintf("mode %s was refused: %s", r.Mode, r.Why)
+		if state == api.EvacuatedWaiting {
+			state = api.EvacuatedStalled
+		}
+	}
 	delete(v.visiting, name)
 	v.states[name] = api.EvacuatedStatus{Name: name, State: state, Message: message}
 	return state
@@ -155,6 +174,8 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedMissing, missing
 	case m.Completed != "":
 		return v.completed(name, m)
+	case m.Unreadable != "":
+		return api.EvacuatedStalled, m.Unreadable
 	case m.Mode == api.ModePause && m.Held && !m.Begun: // a stall of the time before its pause holds nothing
 		if v.Spec.Mode != api.EvacuationRun {
 			return api.EvacuatedPaused, PausedByIt
@@ -180,7 +201,7 @@ func (v *view) completed(name string, m Migration) (api.EvacuatedState, string) 
 	switch {
 	case m.Completed == api.ReasonMoved:
 		return api.EvacuatedMoved, ""
-	case m.Completed == api.ReasonRolledBack && m.runs() && !m.Fixed: // a mode Run begins it again
+	case m.Completed == api.ReasonRolledBack && m.runs() && !m.Fixed && m.Unreadable == "": // a mode Run begins it again
 		return api.EvacuatedMoving, ""
 	case !v.returns(m):
 		return api.EvacuatedBack, "completed as " + m.Completed
@@ -205,7 +226,7 @@ func (v *view) missing(name string) string {
 // returns reports whether a Migration that was rolled back moves again at its turn: the Evacuation has rolled it back, and
 // runs again.
 func (v *view) returns(m Migration) bool {
-	return m.Returned && m.Mode == api.ModeRollback && m.Completed == api.ReasonRolledBack && v.Spec.Mode == api.EvacuationRun
+	return m.Returned && m.Mode == api.ModeRollback && m.Completed == api.ReasonRolledBack && v.Spec.Mode == api.EvacuationRun && m.Unreadable == ""
 }
 
 // waits returns why a Migration that has not begun waits.
@@ -222,7 +243,7 @@ func (v *view) waits(name string) (api.EvacuatedState, string) {
 // write returns the change of a Migration that the mode of the Evacuation requires; nil if there is none.
 func (v *view) write(each api.EvacuatedMigration) *Write {
 	m := v.Migrations[each.Name]
-	if m.Completed != "" && !v.returns(m) || m.Fixed {
+	if m.Completed != "" && !v.returns(m) || m.Fixed || m.Unreadable != "" {
 		return nil
 	}
 	runs := m.runs()

@@ -97,8 +97,12 @@ func TestDecide(t *testing.T) {
 		"one that stalls on its way back takes no place": {"", 1, entries("db", "web"), map[string]Migration{"db": held(), "web": of(func(m *Migration) {
 			m.Held, m.Returned, m.Mode, m.Begun, m.Stalled = false, true, api.ModeRollback, true, "X: y"
 		})}, "db Run false [db Waiting, web Stalled]"},
-		"resumed, in the order":    {"", 1, entries("db", "web:db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true }), "web": held()}, "db Run false [db Waiting, web Waiting]"},
-		"a circle through waves":   {"", 0, entries("a:c", "b", "c@x", "d@x", "e@xx"), map[string]Migration{"a": held(), "b": moving, "c": held(), "d": held(), "e": held()}, "none [a Held, b Moving, c Held, d Held, e Held]"},
+		"resumed, in the order":   {"", 1, entries("db", "web:db"), map[string]Migration{"db": of(func(m *Migration) { m.Begun = true }), "web": held()}, "db Run false [db Waiting, web Waiting]"},
+		"a circle through waves":  {"", 0, entries("a:c", "b", "c@x", "d@x", "e@xx"), map[string]Migration{"a": held(), "b": moving, "c": held(), "d": held(), "e": held()}, "none [a Held, b Moving, c Held, d Held, e Held]"},
+		"one that cannot be read": {"", 0, entries("db", "web:db", "cache"), map[string]Migration{"db": of(func(m *Migration) { m.Unreadable = "x" }), "web": held(), "cache": held()}, "cache Run false [db Stalled, web Held, cache Waiting]"},
+		"back, and cannot be read": {"", 0, entries("db", "web:db"), map[string]Migration{"db": of(func(m *Migration) {
+			m.Held, m.Returned, m.Mode, m.Completed, m.Unreadable = false, true, api.ModeRollback, api.ReasonRolledBack, "x"
+		}), "web": held()}, "none [db Back, web Held]"},
 		"recovering is left alone": {api.EvacuationRollback, 0, entries("db"), map[string]Migration{"db": of(func(m *Migration) { m.Mode, m.Begun, m.Held = api.ModeRecover, true, false })}, "none [db RollingBack]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +146,8 @@ type world struct {
 	Snapshot
 	// began lists the Migrations in the order in which they were begun.
 	began []string
+	// silent is true while the cluster of all of them does not answer.
+	silent bool
 }
 
 // TestEvacuation: whatever happens, no Migration begins before the Migrations ahead of it have moved, the limit
@@ -166,7 +172,8 @@ func TestEvacuation(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			name := strconv.Itoa(rapid.IntRange(0, n-1).Draw(t, "one"))
-			w.happen(name, rapid.IntRange(0, 6).Draw(t, "what"))
+			w.happen(name, rapid.IntRange(0, 7).Draw(t, "what"))
+			w.notice()
 			w.pass()
 		}
 		w.finish()
@@ -207,10 +214,25 @@ func (w *world) happen(name string, what int) {
 		}
 	case 5:
 		m = m.turned()
+	case 7:
+		w.silent = !w.silent
 	default:
 		w.Spec.Mode = rapid.SampledFrom([]api.EvacuationMode{api.EvacuationRun, api.EvacuationPause, api.EvacuationRollback}).Draw(w.T, "mode")
 	}
 	w.Migrations[name] = m
+}
+
+// notice lets those that run stall while the cluster does not answer, and continue when it does.
+func (w *world) notice() {
+	for name, m := range w.Migrations {
+		switch stalls := w.silent && m.Mode == api.ModeRun && m.Completed == ""; {
+		case stalls:
+			m.Stalled, m.Unreachable = "ClusterUnreachable: x", true
+		case m.Unreachable:
+			m.Stalled, m.Unreachable = "", false
+		}
+		w.Migrations[name] = m
+	}
 }
 
 // turned returns a Migration whose rollback has ended, or that begins again after that.
@@ -255,7 +277,7 @@ func (w *world) begins(name string) {
 	active := 0
 	for _, m := range w.Migrations {
 		under := m.Mode == api.ModeRun && m.Completed != api.ReasonMoved || m.Mode == api.ModeRollback && m.Completed == ""
-		if under && m.Stalled == "" {
+		if under && (m.Stalled == "" || m.Unreachable) {
 			active++
 		}
 	}
@@ -274,7 +296,8 @@ func (w *world) begins(name string) {
 
 // finish lets those continue that do not stall, and expects that each that comes after none that stalls has moved.
 func (w *world) finish() {
-	w.Spec.Mode = api.EvacuationRun
+	w.Spec.Mode, w.silent = api.EvacuationRun, false
+	w.notice()
 	stalls := map[string]bool{}
 	for range 3*len(w.Spec.Migrations) + 1 {
 		for name, m := range w.Migrations {

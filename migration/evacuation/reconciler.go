@@ -36,9 +36,21 @@ type Reconciler struct {
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
 
-	// written is when the status of each Evacuation was written last.
+	// written is when the status of each Evacuation was written last, and refused has the changes of its Migrations that
+	// the API server has refused, by Migration.
 	written map[types.NamespacedName]time.Time
+	refused map[types.NamespacedName]map[string]refusal
 }
+
+// refusal is a refused change of a Migration in a version, and its time.
+type refusal struct {
+	Refusal
+	version string
+	at      time.Time
+}
+
+// refusedFor is how long a refused change is not tried again, unless the Migration changes.
+const refusedFor = 30 * time.Second
 
 // statusPause is the least time between two writes of a status, for each of its Migrations. The status lists all of them,
 // so the bytes that an evacuation writes would grow with the square of their number.
@@ -67,6 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	e := &api.Evacuation{}
 	if err := r.Client.Get(ctx, request.NamespacedName, e); err != nil || !e.DeletionTimestamp.IsZero() {
 		delete(r.written, request.NamespacedName)
+		delete(r.refused, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if err := tolerant.Check(e); err != nil {
@@ -80,11 +93,56 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	for i := range all.Items {
 		found[all.Items[i].Name] = &all.Items[i]
 	}
-	d := Decide(snapshotOf(e, found))
-	if d.Write != nil {
-		return again(r.do(ctx, e, found[d.Write.Name], *d.Write))
+	s := snapshotOf(e, found)
+	s.Refused = r.refusedOf(request.NamespacedName, found)
+	d := Decide(s)
+	for ; d.Write != nil; d = Decide(s) {
+		w := *d.Write
+		if err := r.current(ctx, e, w); err != nil {
+			return again(err)
+		}
+		err := r.do(ctx, e, found[w.Name], w)
+		if !isRefused(err) {
+			return again(err)
+		}
+		s.Refused[w.Name] = r.note(request.NamespacedName, found[w.Name], Refusal{w.Mode, err.Error()})
 	}
-	return r.write(ctx, e, StatusOf(e, d))
+	result, err := r.write(ctx, e, StatusOf(e, d))
+	if result.RequeueAfter == 0 && len(s.Refused) > 0 {
+		result.RequeueAfter = refusedFor
+	}
+	return result, err
+}
+
+// isRefused reports whether an error is the API server's refusal of one object, by a policy, a webhook or a validation. After
+// any other error the write may have been done.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
+
+// note remembers a refused change.
+func (r *Reconciler) note(key types.NamespacedName, m *api.Migration, why Refusal) Refusal {
+	if r.refused == nil {
+		r.refused = map[types.NamespacedName]map[string]refusal{}
+	}
+	if r.refused[key] == nil {
+		r.refused[key] = map[string]refusal{}
+	}
+	r.refused[key][m.Name] = refusal{why, m.ResourceVersion, r.Clock.Now()}
+	return why
+}
+
+// refusedOf returns the refused changes that are not tried again yet, and forgets the others.
+func (r *Reconciler) refusedOf(key types.NamespacedName, found map[string]*api.Migration) map[string]Refusal {
+	known := map[string]Refusal{}
+	for name, each := range r.refused[key] {
+		if m := found[name]; m == nil || m.ResourceVersion != each.version || r.Clock.Since(each.at) >= refusedFor {
+			delete(r.refused[key], name)
+			continue
+		}
+		known[name] = each.Refusal
+	}
+	return known
 }
 
 // again requeues after a conflict, because a cache is behind. That is not an error to report.
@@ -120,27 +178,33 @@ func migrationOf(evacuation string, m *api.Migration) Migration {
 		v.Begun, v.Since = true, base.StartTime.Time
 	}
 	if err := tolerant.Check(m); err != nil {
-		v.Fixed, v.Stalled = true, api.ReasonFieldUnreadable+": "+err.Error()
+		v.Unreadable = api.ReasonFieldUnreadable + ": " + err.Error()
 		return v
 	}
 	if stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled); stalled != nil && meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled) {
-		v.Stalled = stalled.Reason + ": " + stalled.Message
+		v.Stalled, v.Unreachable = stalled.Reason+": "+stalled.Message, stalled.Reason == api.ReasonClusterUnreachable
 	}
 	return v
 }
 
-// do changes a Migration. The API server refuses the write if the Migration has changed since it was read. Before one is
-// begun, the Evacuation is read live: it may have been paused since.
-func (r *Reconciler) do(ctx context.Context, e *api.Evacuation, cached *api.Migration, write Write) error {
-	if write.Mode == api.ModeRun {
-		now := &api.Evacuation{}
-		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(e), now); err != nil {
-			return err
-		}
-		if now.UID != e.UID || now.Generation != e.Generation {
-			return apierrors.NewConflict(api.GroupVersion.WithResource("evacuations").GroupResource(), e.Name, errOutdated)
-		}
+// current reads the Evacuation live before it begins a Migration, because it may have been paused since. The error of one
+// that has changed is a conflict.
+func (r *Reconciler) current(ctx context.Context, e *api.Evacuation, write Write) error {
+	if write.Mode != api.ModeRun {
+		return nil
 	}
+	now := &api.Evacuation{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(e), now); err != nil {
+		return err
+	}
+	if now.UID != e.UID || now.Generation != e.Generation {
+		return apierrors.NewConflict(api.GroupVersion.WithResource("evacuations").GroupResource(), e.Name, errOutdated)
+	}
+	return nil
+}
+
+// do changes a Migration. The API server refuses the write if the Migration has changed since it was read.
+func (r *Reconciler) do(ctx context.Context, e *api.Evacuation, cached *api.Migration, write Write) error {
 	m := cached.DeepCopy()
 	m.Spec.Mode = write.Mode
 	if delete(m.Annotations, api.EvacuationHeldAnnotationKey); write.Held {

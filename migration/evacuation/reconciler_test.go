@@ -1,17 +1,21 @@
 package evacuation
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
@@ -73,6 +77,54 @@ func TestReconcile(t *testing.T) {
 	}
 	if got := evacuationOf(t.Context(), &api.Migration{}); got != nil {
 		t.Errorf("a Migration of none enqueues %v", got)
+	}
+}
+
+// TestReconcileRefused: a Migration whose mode a policy refuses is tried once, and again after a while. The others begin.
+func TestReconcileRefused(t *testing.T) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}, Spec: api.EvacuationSpec{Migrations: entries("db", "web:db", "cache")}}
+	db, web, cache := migration("db"), migration("web"), migration("cache")
+	tries, refuses := 0, true
+	c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(e, db, web, cache).WithStatusSubresource(e, db).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if object.GetName() == "db" {
+				if tries++; refuses {
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "migrations"}, "db", errors.New("a policy"))
+				}
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	}).Build()
+	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	r := &Reconciler{Client: c, Live: c, Events: events.NewFakeRecorder(10), Clock: now}
+	pass := func(n int) (result ctrl.Result) {
+		t.Helper()
+		for range n {
+			now.SetTime(now.Now().Add(time.Second))
+			var err error
+			if result, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, object := range []client.Object{e, db, web, cache} {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return result
+	}
+	result := pass(4)
+	states := map[string]api.EvacuatedState{}
+	for _, each := range e.Status.Migrations {
+		states[each.Name] = each.State
+	}
+	if tries != 1 || cache.Spec.Mode != api.ModeRun || states["db"] != api.EvacuatedStalled || states["web"] != api.EvacuatedHeld || result.RequeueAfter != refusedFor {
+		t.Fatalf("%d tries, cache %s, %v, again after %s", tries, cache.Spec.Mode, states, result.RequeueAfter)
+	}
+	refuses = false
+	now.SetTime(now.Now().Add(refusedFor))
+	if pass(2); tries != 2 || db.Spec.Mode != api.ModeRun {
+		t.Errorf("%d tries, db %s", tries, db.Spec.Mode)
 	}
 }
 

@@ -48,7 +48,7 @@ func (s *statusOf) stateOf(mode api.EvacuationMode, d Decision) string {
 		return api.EvacuationPaused
 	case mode == api.EvacuationRollback:
 		return s.stateBack(d)
-	case s.Moving+s.Waiting == 0 && d.Write == nil:
+	case s.Moving == 0 && d.Write == nil:
 		return api.EvacuationStalled
 	default:
 		return api.EvacuationRunning

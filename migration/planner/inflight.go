@@ -143,8 +143,12 @@ func (p *View) downInFlight() int32 {
 }
 
 // room reports whether the handoff of an ordinal may begin beside those in flight. All of them are within a block of the
-// permitted size: an ordinal that is late holds those beyond it (I6).
+// permitted size: an ordinal that is late holds those beyond it (I6). Each of them may owe a proof when it arrives, and
+// the status lists a limited number of these.
 func (p *View) room(k int32) bool {
+	if !(proofPlanner{p}).provable(k) {
+		return false
+	}
 	if len(p.Record.Further) == 0 {
 		return true
 	}
@@ -154,7 +158,7 @@ func (p *View) room(k int32) bool {
 			return false
 		}
 	}
-	return int32(len(p.Record.Further)) < most && proofPlanner{p}.provable(p.Record.Proofs, k)
+	return int32(len(p.Record.Further)) < most
 }
 
 // nearer reports whether ordinal a leaves the giver before ordinal b: it is nearer to the taker.

@@ -186,7 +186,7 @@ func (p proofPlanner) stands() *plan.Decision {
 		}
 	}
 	awaited := p.awaited()
-	switch full := !p.provable(p.Record.Proofs, -1); {
+	switch full := !p.provable(-1); {
 	case full && p.Record.Idle():
 		return cmp.Or(budgetPlanner(p).reserveBudget(0), pending(awaited))
 	case full && p.Record.Handoff == nil:
@@ -196,10 +196,10 @@ func (p proofPlanner) stands() *plan.Decision {
 }
 
 // provable reports whether the handoff of one more ordinal may begin beside those in flight: all of them may owe a proof
-// when they have arrived, and a status with too many is not stored. proofs are those that are owed then.
-func (p proofPlanner) provable(proofs []api.CopyAhead, k int32) bool {
+// when they have arrived, and a status with too many is not stored.
+func (p proofPlanner) provable(k int32) bool {
 	owing := map[int32]bool{k: true}
-	for _, proof := range p.awaitedOf(proofs) {
+	for _, proof := range p.awaited() {
 		owing[proof.Ordinal] = true
 	}
 	for _, h := range p.Record.Further {
@@ -224,10 +224,8 @@ func (p proofPlanner) end() *plan.Decision {
 }
 
 // awaited returns the proofs that are still worked on.
-func (p proofPlanner) awaited() []api.CopyAhead { return p.awaitedOf(p.Record.Proofs) }
-
-func (p proofPlanner) awaitedOf(proofs []api.CopyAhead) []api.CopyAhead {
-	return slices.DeleteFunc(slices.Clone(proofs), func(proof api.CopyAhead) bool {
+func (p proofPlanner) awaited() []api.CopyAhead {
+	return slices.DeleteFunc(slices.Clone(p.Record.Proofs), func(proof api.CopyAhead) bool {
 		return p.ends(proof.Volumes) && withdrawn(proof)
 	})
 }

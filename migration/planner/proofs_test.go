@@ -265,3 +265,23 @@ func TestProofRests(t *testing.T) {
 		t.Error("the way there does not wait for it")
 	}
 }
+
+// TestArrivalCountsItsProof: an ordinal that arrives and owes a proof counts when the next handoff begins in its place.
+func TestArrivalCountsItsProof(t *testing.T) {
+	for n, begins := range map[int]bool{mostProofs - 2: true, mostProofs - 1: false} {
+		s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 5), plantest.OfRange(5, 1), 5, 5)
+		pod, _ := s.Source.Pod(5)
+		s.Source.RemovePod(5)
+		s.Destination.SetPod(pod)
+		s.Record.Handoff.Volumes = owed(5, isUnread).Volumes
+		for i := range n {
+			s.Record.Proofs = append(s.Record.Proofs, owed(int32(10+i), isUnread))
+		}
+		s.Record.Baseline.Volumes = []api.VolumeSpec{api.AskedOf(s.Spec.Volumes, "data")}
+		s.Record.Baseline.DisruptionBudget = nil
+		next := handoffOf(viewOf(s)).arrive(5).Record
+		if len(next.Proofs) != n+1 || (next.Handoff != nil) != begins {
+			t.Errorf("%d were owed: %d are, and %+v begins", n, len(next.Proofs), next.Handoff)
+		}
+	}
+}

@@ -85,8 +85,8 @@ type EvacuationSpec struct {
 	// +optional
 	// +kubebuilder:default=Run
 	Mode EvacuationMode `json:"mode,omitempty"`
-	// maxActive is how many Migrations may be under way at once. One that is stalled or paused does not count.
-	// Default: no limit, except those of the manager.
+	// maxActive is how many Migrations may be under way at once. One that is paused does not count, nor one that is
+	// stalled while its clusters answer. Default: no limit, except those of the manager.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxActive *int32 `json:"maxActive,omitempty"`
