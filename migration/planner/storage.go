@@ -231,7 +231,7 @@ func (p storagePlanner) record(s inplace.Snapshot, next inplace.Record) *plan.De
 		record.Handoff, record.Hooks, record.TurnedBack = p.begun(*is), hookPlanner(p).begun(is.Ordinal), nil
 		return &plan.Decision{Record: &record, Step: api.StepCopyAhead}
 	case was != nil && is == nil:
-		if !was.Turned && p.podOf(was.Ordinal).Ready {
+		if !was.Turned && p.podOf(was.Ordinal).Available {
 			record.Pace, record.Hooks = p.paceWith(*p.Record.Handoff), hookPlanner(p).arrived(was.Ordinal)
 		}
 		record.Handoff = nil
