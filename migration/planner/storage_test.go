@@ -255,6 +255,36 @@ func TestStorageStandsBy(t *testing.T) {
 	}
 }
 
+// TestStorageIsScaled: another writer scales the set. No ordinal is stopped then, and one that is down or starts is brought up
+// first.
+func TestStorageIsScaled(t *testing.T) {
+	deleted := func(_ *inplace.Handoff, v *plan.OrdinalVolume) {
+		v.Source.Claim.Terminating, v.Source.Claim.Held = true, true
+	}
+	starts := func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+		h.Sealed, h.Slots[0].New, h.Slots[0].Seal = true, "new", "seal"
+		v.Source.Claim.UID, v.Source.Claim.Volume, v.Needs = "next", "new", drift.Nothing
+		v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "new", ClaimRef: volumes.Ref{Namespace: "shop", Name: v.Source.Ref.Name, UID: "next"}}
+	}
+	for name, tc := range map[string]struct {
+		s      plan.Snapshot
+		stalls bool
+	}{
+		"no ordinal is in flight": {inPlaceSnapshot(2), true},
+		"one still runs":          {replacing(inPlaceSnapshot(2), 1, func(*inplace.Handoff, *plan.OrdinalVolume) {}), true},
+		"one is down":             {replacing(inPlaceSnapshot(2), 1, deleted), false},
+		"one starts":              {replacing(inPlaceSnapshot(2), 1, starts), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.s.Source.Set.Replicas = 4
+			got := storagePlanner{viewOf(AsSlices(tc.s))}.scaled()
+			if stalls := got != nil && got.Hold != nil && got.Hold.Stalled && got.Hold.Reason == api.ReasonForeignScale; stalls != tc.stalls || got != nil && !stalls {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
 // TestStorageEvictions: what the PodDisruptionBudget allows is judged by the rules of the eviction API. Of several it evicts
 // nothing.
 func TestStorageEvictions(t *testing.T) {
