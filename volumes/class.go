@@ -46,6 +46,13 @@ func FindClass(name *string, classes []storagev1.StorageClass) *storagev1.Storag
 	return found
 }
 
+// NameClass lets a claim that names no class name this one. An empty name changes nothing.
+func NameClass(claim *corev1.PersistentVolumeClaim, name string) {
+	if name != "" && ClassNamed(claim) == nil {
+		claim.Spec.StorageClassName = &name
+	}
+}
+
 // Provides reports whether a class provisions volumes that a node with these labels reaches, as far as its allowed topologies
 // show.
 func Provides(class *storagev1.StorageClass, labels map[string]string) bool {

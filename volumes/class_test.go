@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // TestFindClass: without a name the newest default class is found, and of the same age the first by name.
@@ -39,6 +40,27 @@ func TestFindClass(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestNameClass: only a claim that names no class gets one, and no class is one, too.
+func TestNameClass(t *testing.T) {
+	none, slow := "", "slow"
+	for name, tc := range map[string]struct {
+		has  *string
+		name string
+		want *string
+	}{
+		"without a class":    {nil, "fast", new("fast")},
+		"of another class":   {&slow, "fast", &slow},
+		"no class by intent": {&none, "fast", &none},
+		"none is known":      {nil, "", nil},
+	} {
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Spec.StorageClassName = tc.has
+		if NameClass(claim, tc.name); !ptr.Equal(claim.Spec.StorageClassName, tc.want) {
+			t.Errorf("%s: %v", name, claim.Spec.StorageClassName)
 		}
 	}
 }

@@ -102,12 +102,13 @@ func (a *Auditor) summary() Report {
 		Replicas:    int32(len(a.ordinals)),
 		Budget:      a.options.Budget,
 	}
-	if a.options.InPlace {
+	if r.InPlace = a.options.InPlace; r.InPlace {
 		r.Destination = "other volumes"
 	}
 	a.ledger.fill(&r)
 	a.state.do(func(s *state) {
-		r.Moved = len(s.served.Moved) + len(s.replacedOrdinals())
+		onOthers, onFirst := s.startedAgain()
+		r.Moved, r.Returned = len(s.served.Moved)+onOthers, onFirst
 		r.FewestAvailable, r.FewestAt = s.fewest, s.fewestAt
 		r.Ordinals = slices.Clone(s.timeline.Moves)
 		r.ContentsCompared, r.ContentsSealed = s.comparisons(), len(s.sealed)

@@ -3,7 +3,6 @@ package auditor
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,21 +114,23 @@ func (s *state) replaced(ordinal int32) {
 	}
 }
 
-// replacedOrdinals returns the ordinals that a migration in place has started on another volume than before. The caller
-// holds the lock.
-func (s *state) replacedOrdinals() []int32 {
+// startedAgain returns how many ordinals a migration in place has started on other volumes than at first, and how many on
+// their first ones again. The caller holds the lock.
+func (s *state) startedAgain() (onOthers, onFirst int) {
 	if s.inPlace == nil {
-		return nil
+		return 0, 0
 	}
-	found := map[int32]bool{}
+	others, firsts := map[int32]bool{}, map[int32]bool{}
 	for key, first := range s.inPlace.first {
 		for now := range s.compared[key] {
-			if now.Handle != first.Handle {
-				found[key.Ordinal] = true
+			if now.Handle == first.Handle {
+				firsts[key.Ordinal] = true
+			} else {
+				others[key.Ordinal] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return len(others), len(firsts)
 }
 
 // returns reports whether a volume in place is the one that its ordinal ran on last. It may be reserved again before its pod

@@ -55,8 +55,11 @@ type Report struct {
 	Interruptions int `json:"interruptions"`
 	// Replicas is the size of the application when the audit began.
 	Replicas int32 `json:"replicas"`
-	// Moved counts the ordinals that changed sides at least once.
-	Moved int `json:"moved"`
+	// Moved counts the ordinals that changed sides at least once. InPlace is true for a migration in place: Moved then counts
+	// those that have started on other volumes, and Returned those that have started on their first ones again.
+	Moved    int  `json:"moved"`
+	InPlace  bool `json:"inPlace,omitempty"`
+	Returned int  `json:"returned,omitempty"`
 	// FewestAvailable is the lowest number of available replicas (Ready, not Terminating), over the two sides
 	// together, that a sample proved. FewestAt is the time of that sample. Dips between two samples are not seen.
 	FewestAvailable int32     `json:"fewestAvailable"`
@@ -112,7 +115,10 @@ func (r Report) String() string {
 	if !r.FewestAt.IsZero() {
 		fmt.Fprintf(&b, " at %s", r.FewestAt.Format(clockFormat))
 	}
-	fmt.Fprintf(&b, "\nvolumes verified  %d\n", r.VolumesVerified)
+	b.WriteByte('\n')
+	if !r.InPlace {
+		fmt.Fprintf(&b, "volumes verified  %d\n", r.VolumesVerified)
+	}
 	if r.ContentsCompared > 0 {
 		fmt.Fprintf(&b, "contents compared %d\n", r.ContentsCompared)
 	}
@@ -154,6 +160,8 @@ func (r Report) verdict() string {
 		return fmt.Sprintf("NOT PROVED: never checked: %v", never)
 	case len(r.Unproved) > 0:
 		return fmt.Sprintf("NOT PROVED: %d checks were not possible", len(r.Unproved))
+	case r.InPlace:
+		return fmt.Sprintf("OK: of %d ordinals %d started on other volumes, and %d again on their own", r.Replicas, r.Moved, r.Returned)
 	default:
 		return fmt.Sprintf("OK: %d of %d ordinals moved", r.Moved, r.Replicas)
 	}

@@ -41,6 +41,7 @@ func TestReportOK(t *testing.T) {
 		"one invariant was never checked":  {func(r *Report) { r.Checks[I4] = 0 }, false, "NOT PROVED: never checked: [I4]"},
 		"it does not apply":                {func(r *Report) { r.Checks[I4], r.Applies = 0, []Invariant{I1, I2, I3} }, true, "OK: 1 of 5 ordinals moved"},
 		"nothing moved, nothing to check":  {func(r *Report) { r.Checks, r.Moved = nil, 0 }, true, "OK: 0 of 5 ordinals moved"},
+		"in place":                         {func(r *Report) { r.InPlace, r.Moved, r.Returned = true, 0, 2 }, true, "OK: of 5 ordinals 0 started on other volumes, and 2 again on their own"},
 		"an auditor that saw nothing":      {func(r *Report) { r.Checks = nil }, false, "NOT PROVED: never checked: [I1 I2 I3 I4]"},
 		"a violation outweighs the others": {func(r *Report) { r.Violations, r.Unproved = finding, finding }, false, "REFUTED: 1 violations"},
 	}

@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		}, api.ReasonForeignBudget, "has the name of the PodDisruptionBudget to create"},
 		"a budget of nothing":  {fixture.App{Replicas: 1, MaxUnavailable: harness.IntOrString("0")}, harness.AcrossClusters, nil, api.ReasonBudgetZero, "PodDisruptionBudget"},
 		"d above the budget":   {harness.Usual(3), harness.AcrossClusters, func(v *move) { v.Migration.Spec.MaxUnavailable = harness.IntOrString("2") }, api.ReasonBudgetExceeded, "maxUnavailable"},
-		"more at once than d":  {harness.Usual(3), harness.AcrossClusters, func(v *move) { v.Migration.Spec.Handoff.MaxInFlight = harness.IntOrString("2") }, api.ReasonInFlightExceeds, "only 1 replicas may be unavailable"},
+		"more at once than d":  {harness.Usual(3), harness.AcrossClusters, func(v *move) { v.Migration.Spec.Handoff.MaxInFlight = harness.IntOrString("2") }, api.ReasonInFlightExceeds, "the disruption budget is 1"},
 		"secret missing":       {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.Migration.Spec.Destination.KubeConfigSecretRef.Name = "none" }, api.ReasonKubeConfigMissing, "none"},
 		"kubeconfig malformed": {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.useKubeconfig([]byte("not: [a kubeconfig")) }, api.ReasonKubeConfigRefused, "Secret"},
 		"kubeconfig runs a program": {harness.Usual(1), harness.AcrossClusters, func(v *move) {

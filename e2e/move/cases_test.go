@@ -236,6 +236,8 @@ var embeddedOnly = map[string]string{
 	"TestStorageRefused":               loops,
 	"TestStorageTraps":                 played,
 	"TestStorageReturns":               played,
+	"TestStorageReturnsUnready":        played,
+	"TestStorageRefusedEviction":       "what an API server lets in: the kubelets have no part in it",
 	"TestStorageOfDevices":             played,
 	"TestStorageGrows":                 loops,
 	"TestStorageGrowthIsRefused":       loops,

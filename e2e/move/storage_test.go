@@ -329,6 +329,42 @@ func TestStorageInPlace(t *testing.T) {
 		v.expectClaims(fastClass, newSize)
 		v.expectContent(data)
 	})
+	t.Run("the default class changes in between", func(t *testing.T) {
+		v := d.inPlace(t, 2, (*storage).ofDefaultClass)
+		data := v.fill()
+		v.Run(harness.Arrival(1)(func() error { return errors.Join(v.standard(diskDriver, false), v.standard(fastClass, true)) }))
+		for ordinal := range v.App.Replicas {
+			claim := v.claim("data", ordinal)
+			volume, err := v.Source.CoreV1().PersistentVolumes().Get(v.Ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+			v.Must(err)
+			if has := claim.Spec.Resources.Requests[corev1.ResourceStorage]; volume.Spec.StorageClassName != diskDriver || has.Cmp(newSize) != 0 {
+				t.Errorf("claim %s has size %s, on a volume of class %s", claim.Name, has.String(), volume.Spec.StorageClassName)
+			}
+		}
+		v.expectContent(data)
+		if m := v.recorded(); len(m.Status.History.Handoffs) != 2 || m.Status.Baseline.DefaultStorageClass != diskDriver {
+			t.Errorf("%d handoffs, with the default class %q", len(m.Status.History.Handoffs), m.Status.Baseline.DefaultStorageClass)
+		}
+	})
+}
+
+// ofDefaultClass lets the claim template and the change name no class, and the class of the disks be the default.
+func (v *storage) ofDefaultClass() {
+	v.T.Helper()
+	v.App.Adapt = func(set *appsv1.StatefulSet) { set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = nil }
+	v.Migration.Spec.Volumes[0].StorageClassName = nil
+	list, err := v.Source.StorageV1().StorageClasses().List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	for _, class := range list.Items {
+		v.Must(v.standard(class.Name, class.Name == diskDriver))
+	}
+}
+
+// standard lets a class be the default one, or not.
+func (v *storage) standard(class string, is bool) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"%t"}}}`, is)
+	_, err := v.Source.StorageV1().StorageClasses().Patch(v.Ctx, class, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // recorded returns the record of the migration.

@@ -1,11 +1,20 @@
 package move
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -108,6 +117,70 @@ func TestStorageReturns(t *testing.T) {
 	if verdict := v.Audit(); verdict.Moved != 1 || verdict.ContentsCompared < 2 {
 		t.Errorf("the auditor saw %d ordinals on other volumes, and compared %d contents", verdict.Moved, verdict.ContentsCompared)
 	}
+}
+
+// TestStorageReturnsUnready: the pod of an ordinal never becomes available on its new volume. A rollback takes its data back,
+// with those that it has written there, although it is down. The auditor watches.
+func TestStorageReturnsUnready(t *testing.T) {
+	t.Parallel()
+	const minReady = 10
+	v := newMove(t, harness.Usual(2), by((*move).inPlaceByCopy), harness.InPlace(&newSize), outlasting(3*time.Minute),
+		harness.WithSpec(func(s *api.MigrationSpec) { s.Handoff.MinReadySeconds = new(int32(minReady)) }))
+	before, mover, broken := v.filled(), v.Mover(), false
+	kept := filepath.Join(t.TempDir(), "kept") // what is written later is not written to the volume that the ordinal has left
+	v.Must(treediff.Keep(v.Ctx, before[1], kept))
+	before[1] = kept
+	v.Drive(mover, harness.HeldWith(api.ReasonMinReady)(func() error {
+		broken = true
+		v.Auditor.Blame(1)
+		v.breakPod("web-1")
+		v.Eventually("the auditor has compared its volume", func(ctx context.Context) (bool, error) {
+			pod, err := v.Source.CoreV1().Pods(v.App.Namespace).Get(ctx, "web-1", metav1.GetOptions{})
+			return err == nil && v.Auditor.Judged(pod.UID, 1), err
+		})
+		return errors.Join(late(v.folders(v.Here())[1]), late(before[1]), mover.Store.SetMode(v.Ctx, api.ModeRollback))
+	}))
+	if !broken {
+		t.Fatal("its pod was never awaited")
+	}
+	v.expectClaims(standardClass, oldSize)
+	for ordinal, folder := range v.folders(v.Here()) {
+		treetest.Equal(t, before[ordinal], folder)
+	}
+	v.expectNoMovers()
+	if verdict := v.Audit(); verdict.Moved != 1 || verdict.ContentsCompared < 2 {
+		t.Errorf("the auditor saw %d ordinals on other volumes, and compared %d contents", verdict.Moved, verdict.ContentsCompared)
+	}
+	if ready, err := v.isReady(v.Here(), "web-1"); err != nil || !ready {
+		t.Errorf("web-1 is Ready: %t, %v", ready, err)
+	}
+}
+
+// TestStorageRefusedEviction: an admission policy refuses the eviction of the pods. No claim is deleted, and the migration
+// continues when the policy is removed.
+func TestStorageRefusedEviction(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), by((*move).inPlaceByCopy), harness.InPlace(&newSize), outlasting(2*time.Minute))
+	finished, name, stalled := v.replaced(), "keep-in-"+v.App.Namespace, false
+	v.policy(v.Here(), name, admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}},
+		admissionregistrationv1.Validation{Expression: "false", Message: "no evictions here"})
+	v.Eventually("evictions are refused", func(ctx context.Context) (bool, error) {
+		err := v.Source.CoreV1().Pods(v.App.Namespace).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}, DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}})
+		return err != nil && strings.Contains(err.Error(), "no evictions here"), nil
+	})
+	v.Run(harness.StalledWith(api.ReasonWriteRefused)(func() error {
+		stalled = true
+		claim, err := v.Source.CoreV1().PersistentVolumeClaims(v.App.Namespace).Get(v.Ctx, "data-web-1", metav1.GetOptions{})
+		if err != nil || claim.DeletionTimestamp != nil || slices.Contains(claim.Finalizers, api.ClaimFinalizer) {
+			return fmt.Errorf("claim %+v: %w", claim.ObjectMeta, err)
+		}
+		return v.Source.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(v.Ctx, name, metav1.DeleteOptions{})
+	}))
+	if !stalled {
+		t.Error("the refusal was not found")
+	}
+	finished()
+	v.auditReplaced()
 }
 
 // TestStorageOfDevices: a claim of mode Block gets a device of another class in place.

@@ -161,8 +161,7 @@ func (v *view) state(name string) api.EvacuatedState {
 	return state
 }
 
-// PausedByIt is the message of a Migration that its Evacuation has paused.
-const PausedByIt = "paused by the Evacuation"
+const pausedByIt = "paused by the Evacuation"
 
 // derive returns the state of a Migration, and why it does not continue.
 func (v *view) derive(name string) (api.EvacuatedState, string) {
@@ -178,7 +177,7 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 		return api.EvacuatedStalled, m.Unreadable
 	case m.Mode == api.ModePause && m.Held && !m.Begun: // a stall of the time before its pause holds nothing
 		if v.Spec.Mode != api.EvacuationRun {
-			return api.EvacuatedPaused, PausedByIt
+			return api.EvacuatedPaused, pausedByIt
 		}
 		return v.waits(name)
 	case m.Stalled != "":
@@ -192,7 +191,7 @@ func (v *view) derive(name string) (api.EvacuatedState, string) {
 	case v.Spec.Mode == api.EvacuationRun: // it is resumed at its turn
 		return api.EvacuatedWaiting, ""
 	default:
-		return api.EvacuatedPaused, PausedByIt
+		return api.EvacuatedPaused, pausedByIt
 	}
 }
 

@@ -167,11 +167,16 @@ func snapshotOf(e *api.Evacuation, found map[string]*api.Migration) Snapshot {
 	return s
 }
 
+// Holds reports whether an Evacuation has paused a Migration, and resumes it.
+func Holds(evacuation string, m *api.Migration) bool {
+	return m.Annotations[api.EvacuationHeldAnnotationKey] == evacuation
+}
+
 // migrationOf returns the values of a Migration.
 func migrationOf(evacuation string, m *api.Migration) Migration {
 	mark := m.Annotations[api.EvacuationHeldAnnotationKey]
 	v := Migration{
-		Label: m.Labels[api.EvacuationLabelKey], Held: mark == evacuation, Returned: mark == evacuation+api.EvacuationRolledBackSuffix,
+		Label: m.Labels[api.EvacuationLabelKey], Held: Holds(evacuation, m), Returned: mark == evacuation+api.EvacuationRolledBackSuffix,
 		Mode: m.Spec.Mode, Completed: records.Completed(m), Fixed: m.Status.AutomaticRollback != nil,
 	}
 	if base := m.Status.Baseline; base != nil {

@@ -199,7 +199,7 @@ func (f flight) restarting() *Decision {
 		return waits(api.ReasonPodTerminating, fmt.Sprintf("waiting until the pod of ordinal %d has ended", f.Ordinal))
 	case !pod.Found:
 		return waits(api.ReasonPodMissing, fmt.Sprintf("waiting for the pod of ordinal %d", f.Ordinal))
-	case !pod.Ready:
+	case !pod.Available:
 		return waits(api.ReasonPodNotReady, fmt.Sprintf("waiting until the pod of ordinal %d is Ready", f.Ordinal))
 	}
 	for _, slot := range f.ordinal.Slots {

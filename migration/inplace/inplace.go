@@ -108,7 +108,7 @@ func (p *planner) leftovers() *Decision {
 		for _, slot := range o.Slots {
 			switch {
 			case slot.Claim.Held && slot.Claim.Terminating:
-				return stalls(api.ReasonAwaitingDeletion, fmt.Sprintf("claim %s was deleted by another writer, and the finalizer of the migration keeps it", slot.Ref.Name), "keep its volume: "+p.Kubectl.Do("patch", "pv", slot.Claim.Volume, "--type=merge", "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)+"; then remove the finalizer: "+p.Kubectl.Do("edit", "pvc", "-n", slot.Ref.Namespace, slot.Ref.Name))
+				return stalls(api.ReasonAwaitingDeletion, fmt.Sprintf("claim %s was deleted by another writer, or by a migration whose record is lost, and our finalizer keeps it", slot.Ref.Name), Free(p.Kubectl, slot.Ref, slot.Claim.Volume))
 			case slot.Claim.Held:
 				return onClaim(ReleaseClaim, slot)
 			case slot.Old.Secured && slot.Claim.Bound && slot.Old.Name == slot.Claim.Volume:

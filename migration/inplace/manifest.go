@@ -27,6 +27,27 @@ func ReadManifest(m Manifest) (Live, error) {
 	return live, nil
 }
 
+// same reports whether two manifests create the same set. The owners of fields do not count, which change with each status.
+func (m Manifest) same(other Manifest) bool {
+	return m.Text == other.Text || m.unowned() == other.unowned()
+}
+
+// unowned returns the text of a manifest without the owners of its fields.
+func (m Manifest) unowned() string {
+	live, err := ReadManifest(m)
+	if err != nil || live == nil {
+		return m.Text
+	}
+	metadata := maps.Clone(under(live, "metadata"))
+	delete(metadata, "managedFields")
+	live["metadata"] = metadata
+	text, err := json.Marshal(live)
+	if err != nil {
+		return m.Text
+	}
+	return string(text)
+}
+
 // serverSet lists the metadata that an API server sets. managedFields are recorded: their owners get the fields back.
 var serverSet = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 
@@ -75,7 +96,8 @@ func (l Live) Claims() ([]corev1.PersistentVolumeClaim, error) {
 }
 
 // Claim returns the claim template of a manifest with a name, with the labels that the controller of the set adds to its
-// claims (kubernetes stateful_set_utils.go, getPersistentVolumeClaims); nil if there is none.
+// claims (kubernetes stateful_set_utils.go, getPersistentVolumeClaims), and with the class that it means; nil if there is
+// none. The API server would give a claim without a class the one that is the default by then.
 func (m Manifest) Claim(name string) *corev1.PersistentVolumeClaim {
 	live, err := ReadManifest(m)
 	if err != nil {
@@ -87,6 +109,9 @@ func (m Manifest) Claim(name string) *corev1.PersistentVolumeClaim {
 		return nil
 	}
 	claim := &claims[at]
+	if of := slices.IndexFunc(m.Templates, func(t Template) bool { return t.Name == name }); of >= 0 {
+		volumes.NameClass(claim, m.Templates[of].Class)
+	}
 	for key, value := range under(under(under(live, "spec"), "selector"), "matchLabels") {
 		if text, is := value.(string); is {
 			metav1.SetMetaDataLabel(&claim.ObjectMeta, key, text)

@@ -159,6 +159,17 @@ func TestIn(t *testing.T) {
 	}
 }
 
+// TestSame: the owners of fields do not count, and all other fields do.
+func TestSame(t *testing.T) {
+	const set = `{"metadata":{"name":"web","managedFields":[{"manager":"MANAGER"}]},"spec":{"replicas":3,"image":"IMAGE"}}`
+	of := func(manager, image string) Manifest {
+		return Manifest{Text: strings.NewReplacer("MANAGER", manager, "IMAGE", image).Replace(set)}
+	}
+	if one := of("kubectl", "app:1"); !one.same(of("helm", "app:1")) || one.same(of("kubectl", "app:2")) || one.same(Manifest{Text: "{"}) || !(Manifest{}).same(Manifest{}) {
+		t.Errorf("compared %s", one.Text)
+	}
+}
+
 // TestRecordIsStored: a record survives its storage.
 func TestRecordIsStored(t *testing.T) {
 	m, err := liveSet(t).Manifest("standard")

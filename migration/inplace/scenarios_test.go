@@ -164,11 +164,36 @@ func TestTraps(t *testing.T) {
 			w.set.keeps = nil
 			w.finish()
 		},
-		"a second pod uses the claim after the stop": func(w *world) {
+		"a second pod uses the claim since its deletion": func(w *world) {
 			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.claims["data-web-2"].users = []string{"backup"}
+			w.stallsWith(api.ReasonClaimInUse, replicas)
+			w.claims["data-web-2"].users = nil
+			w.finish()
+		},
+		"a second pod uses the claim since its deletion, and the ordinal returns": func(w *world) {
+			w.until("its claim is deleted", func() bool { return w.leaving(2) })
+			w.claims["data-web-2"].users = []string{"backup"}
+			w.mode = api.ModeRollback
+			w.stallsWith(api.ReasonClaimInUse, replicas)
+			w.claims["data-web-2"].users = nil
+			w.finish()
+		},
+		"a second pod uses the claim after the stop": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
 			w.claims["data-web-2"].users = []string{"backup"}
 			w.stallsWith(api.ReasonClaimInUse, replicas-1)
 			w.claims["data-web-2"].users = nil
+			w.finish()
+		},
+		"a second PodDisruptionBudget selects the pods": func(w *world) {
+			w.until("an ordinal is warm", func() bool { return len(w.fills) > 0 })
+			w.second = true
+			w.stallsWith(api.ReasonSeveralBudgets, replicas)
+			if w.leaving(2) {
+				w.fail("its claim is deleted")
+			}
+			w.second = false
 			w.finish()
 		},
 		"ReadWriteOncePod: no warm pass is possible": func(w *world) {

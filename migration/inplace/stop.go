@@ -161,24 +161,32 @@ func (f flight) towards(goal volumes.Goal) func() *Decision {
 // gate holds while another replica is unavailable beyond the budget (I5), or the set is not at rest. The stop of an ordinal
 // that returns and is down takes nothing away (I8).
 func (p *planner) gate(ordinal int32) *Decision {
-	down, free := 0, false
+	var down []string
+	free := false
 	for _, o := range p.Ordinals {
 		if o.Ordinal == ordinal {
 			free = p.back() && o.Pod.down()
-		} else if !o.Pod.Found || !o.Pod.Ready || o.Pod.Terminating {
-			down++
+		} else if !o.Pod.Found || !o.Pod.Available || o.Pod.Terminating {
+			down = append(down, p.podName(o.Ordinal))
 		}
 	}
 	switch {
 	case free:
 		return nil
-	case down >= p.Budget:
-		return waits(api.ReasonReplicaUnavailable, fmt.Sprintf("%d other replicas are unavailable, and %d may be: no ordinal is stopped", down, p.Budget))
+	case len(down) >= p.Budget:
+		message := fmt.Sprintf("another replica down would exceed the disruption budget of %d", p.Budget)
+		if len(down) > 0 {
+			message = "waiting for " + strings.Join(down, ", ") + " to be available: " + message
+		}
+		return waits(api.ReasonReplicaUnavailable, message)
 	case !p.Set.RolledOut:
 		return waits(api.ReasonRolloutInProgress, "waiting until the rollout of "+p.title()+" is completed")
 	}
 	return nil
 }
+
+// podName returns the name of the pod of an ordinal.
+func (p *planner) podName(ordinal int32) string { return fmt.Sprintf("%s-%d", p.Set.Name, ordinal) }
 
 // beforeStop prepares the stop, and ends with the deletion of the claims. Until then the ordinal runs, and everything can
 // be withdrawn.
@@ -245,15 +253,25 @@ func (f flight) unused(_ Handed, s Slot) *Decision {
 }
 
 // down reports whether the pod does not exist, is not Ready, or is Terminating.
-func (pod Pod) down() bool { return !pod.Found || !pod.Serves || pod.Terminating }
+func (pod Pod) down() bool { return !pod.Found || !pod.Ready || pod.Terminating }
 
-// evictions holds while the PodDisruptionBudget allows no eviction of a pod that is Ready.
+// evictions holds while the eviction API would not evict the pod. It evicts a pod that is Pending whatever the budget is
+// (kubernetes pkg/registry/core/pod/storage/eviction.go).
 func (f flight) evictions() *Decision {
-	pod := f.ordinal.Pod
-	if f.Evictions == nil || *f.Evictions > 0 || pod.down() {
+	pod, may := f.ordinal.Pod, f.Evictions
+	switch {
+	case may == nil, !pod.Found, pod.Terminating, pod.Pending:
+		return nil
+	case may.Never != nil:
+		return &Decision{Hold: may.Never}
+	case may.Allowed > 0, !pod.Ready && may.Unhealthy:
 		return nil
 	}
-	return waits(api.ReasonBudgetZero, fmt.Sprintf("the PodDisruptionBudget of %s allows no eviction now: ordinal %d runs", f.title(), f.Ordinal))
+	decision := waits(api.ReasonBudgetZero, fmt.Sprintf("the PodDisruptionBudget of %s allows no eviction now: the pod of ordinal %d stays", f.title(), f.Ordinal))
+	if !pod.Ready {
+		decision.Hold.Remedy = "let it evict pods that are not Ready (unhealthyPodEvictionPolicy): " + may.Unlock
+	}
+	return decision
 }
 
 // hold adds the finalizer to every claim before the first is deleted.

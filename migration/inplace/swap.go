@@ -48,8 +48,8 @@ func (f flight) reserved() *Decision {
 	return nil
 }
 
-// stopped deletes the claims that are left, evicts the pod, and waits until nothing uses the old volumes. It has nothing
-// to do once a claim was replaced.
+// stopped deletes the claims that are left, evicts the pod if no other one uses them, and waits until nothing uses the old
+// volumes. It has nothing to do once a claim was replaced.
 func (f flight) stopped() *Decision {
 	if f.arrived() {
 		return nil
@@ -65,7 +65,7 @@ func (f flight) stopped() *Decision {
 	case pod.Found && pod.Terminating:
 		return waits(api.ReasonPodTerminating, fmt.Sprintf("waiting until the pod of ordinal %d has ended", f.Ordinal))
 	case pod.Found:
-		return f.evict()
+		return first(f.each(f.alone), f.evict)
 	}
 	return f.each(f.unmounted)()
 }
@@ -75,7 +75,7 @@ func (f flight) evict() *Decision {
 	if held := cmp.Or(f.gate(f.Ordinal), f.evictions()); held != nil {
 		return held
 	}
-	return act(Action{Verb: Evict, Name: fmt.Sprintf("%s-%d", f.Set.Name, f.Ordinal), UID: f.ordinal.Pod.UID})
+	return act(Action{Verb: Evict, Name: f.podName(f.Ordinal), UID: f.ordinal.Pod.UID})
 }
 
 // unmounted waits until no pod but the filler's may use the old volume. A sender of the filler that keeps it attached is
@@ -88,10 +88,18 @@ func (f flight) unmounted(h Handed, s Slot) *Decision {
 		return cmp.Or(f.fills(f.ordinal, s, volumes.Withdrawn), &Decision{Hold: &volumes.Reason{
 			Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until volume %s is not attached to node %s any more", s.Old.Name, s.Old.Attached), Remedy: f.Kubectl.Do("get", "volumeattachments"),
 		}})
-	case len(s.Claim.Users) == 0:
+	}
+	return f.alone(h, s)
+}
+
+// alone stalls while another pod names a claim of the ordinal. It keeps the claim, and may write to the volume. A pod that was
+// created between the last look and the deletion of the claim is found before the ordinal is stopped.
+func (f flight) alone(h Handed, s Slot) *Decision {
+	if !f.former(h) || len(s.Claim.Users) == 0 {
 		return nil
 	}
-	return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, strings.Join(s.Claim.Users, ", ")), "end that pod; ordinal is down until then")
+	users := strings.Join(s.Claim.Users, ", ")
+	return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, users), "end that pod; the migration then continues: "+f.Kubectl.Do("delete", "pod", "-n", s.Ref.Namespace, s.Claim.Users[0]))
 }
 
 // arrived reports whether a claim of the ordinal was replaced, or its name is free.
@@ -151,7 +159,7 @@ func (f flight) fitting() *Decision {
 	}
 	switch {
 	case f.Record.Replace != nil:
-		return f.recreate(f.Record.Replace.Next)
+		return f.recreate(f.current(f.Record.Replace.Next))
 	case !f.Set.Found, f.Set.Terminating:
 		return stalls(api.ReasonSourceMissing, fmt.Sprintf("%s does not exist, or is being deleted, and ordinal %d is stopped", f.title(), f.Ordinal), "create it again; the migration then continues")
 	case f.Turned && f.before().Text != "" && !f.Set.Manifest.Equals(f.before()):
@@ -324,7 +332,7 @@ func (f flight) poke() *Decision {
 		return decision
 	case !pod.Found:
 		return &Decision{Hold: &volumes.Reason{Reason: api.ReasonPodMissing, Message: fmt.Sprintf("waiting for the pod of ordinal %d", f.Ordinal)}, Wait: pokeAgain - f.Now.Sub(poke.At)}
-	case !pod.Ready || pod.Terminating:
+	case !pod.Available || pod.Terminating:
 		decision := waits(api.ReasonPodNotReady, fmt.Sprintf("waiting until the pod of ordinal %d is Ready", f.Ordinal))
 		if f.turning() {
 			decision.Wait = startsWithin - f.Starts

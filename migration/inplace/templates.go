@@ -93,7 +93,8 @@ func (p *planner) rewrite(to Manifest) *Decision {
 }
 
 // recreate takes the next step of a recreation. Both manifests are recorded before the set is deleted, so that a crash
-// between deletion and creation loses nothing. Its pods and claims stay.
+// between deletion and creation loses nothing. A set that has changed since is recorded again: its author may have changed
+// its pod template meanwhile. Its pods and claims stay.
 func (p *planner) recreate(to Manifest) *Decision {
 	replace := p.Record.Replace
 	switch {
@@ -114,9 +115,23 @@ func (p *planner) recreate(to Manifest) *Decision {
 		return p.recorded(func(r *Record) { r.Replace = nil })
 	case p.Set.Terminating:
 		return looks(api.ReasonAwaitingDeletion, "waiting until "+p.title()+" is deleted; its pods and claims stay", "see its finalizers: "+p.Kubectl.Do("get", "statefulset", "-n", p.Set.Namespace, p.Set.Name, "-o", "yaml"))
+	case p.Record.Handoff == nil && p.recreatable() != nil:
+		return p.recreatable()
+	case !replace.Next.same(to):
+		return p.recorded(func(r *Record) { r.Replace.Next = to })
 	default:
 		decision := p.onSet(DeleteSet)
 		decision.Action.Manifest = replace.Next
 		return decision
 	}
+}
+
+// current returns the manifest with the templates of a recorded one, and with all other fields as the present set has them.
+func (p *planner) current(recorded Manifest) Manifest {
+	for _, m := range []Manifest{p.Wanted, p.Record.Former} {
+		if m.Text != "" && m.Equals(recorded) {
+			return m
+		}
+	}
+	return recorded
 }

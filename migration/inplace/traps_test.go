@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"strings"
 	"testing"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -86,7 +87,7 @@ func TestSickOnNewVolumes(t *testing.T) {
 		for name, before := range map[string]func(w *world){
 			"it returns": func(*world) {},
 			"it returns while another replica is down": func(w *world) {
-				w.failed = true
+				w.failed, w.always = true, true
 				w.pods[0].ready, w.pods[0].on = false, map[string]string{}
 				w.pods[0].node = "node-0"
 			},
@@ -110,6 +111,96 @@ func TestSickOnNewVolumes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSickPodsNeedTheirBudget: while another replica is down, the eviction API refuses a pod that is not Ready, too, unless the
+// PodDisruptionBudget has unhealthyPodEvictionPolicy AlwaysAllow. No claim is deleted before, and the remedy names that.
+func TestSickPodsNeedTheirBudget(t *testing.T) {
+	w := newWorld(t, smaller)
+	w.sick = "fast"
+	w.stallsWith(api.ReasonPodNotReady, replicas-1)
+	w.failed, w.mode = true, api.ModeRollback
+	w.pods[0].ready, w.pods[0].on = false, map[string]string{}
+	w.stallsWith(api.ReasonBudgetZero, replicas-2)
+	if w.leaving(2) {
+		w.fail("its claim is deleted")
+	}
+	if d := Plan(w.observe(), w); !strings.Contains(d.Hold.Remedy, "unhealthyPodEvictionPolicy") || !strings.Contains(d.Hold.Remedy, "unlock") {
+		w.fail("the remedy is %q", d.Hold.Remedy)
+	}
+	w.always = true
+	w.until("ordinal 2 is on a volume of its former template", func() bool {
+		c := w.claims["data-web-2"]
+		return c != nil && c.template == slowData && w.bound(c)
+	})
+	w.pods[0].node = "" // it starts again
+	w.finish()
+}
+
+// TestRecordIsLost: the record of a migration is lost while an ordinal is down. The commands of the remedy start it again on its
+// volume: nothing is provisioned.
+func TestRecordIsLost(t *testing.T) {
+	w := newWorld(t, smaller)
+	w.attached = true // no sender names the claim
+	w.until("ordinal 2 is down", w.down(2))
+	w.record = Record{}
+	w.stallsWith(api.ReasonAwaitingDeletion, replicas-1)
+	remedy := Plan(w.observe(), w).Hold.Remedy
+	for _, part := range []string{"patch pv pv-data-web-2", `"persistentVolumeReclaimPolicy":"Retain"`, `"name":"data-web-2","uid":null`, "edit pvc -n shop data-web-2"} {
+		if !strings.Contains(remedy, part) {
+			w.fail("%q lacks %q", remedy, part)
+		}
+	}
+	v, c := w.volumes["pv-data-web-2"], w.claims["data-web-2"]
+	v.retain, v.ref, c.held = true, volumes.Ref{Name: "data-web-2"}, false
+	for _, o := range []*object{&v.object, &c.object, &w.set.object} {
+		w.touch(o)
+	}
+	w.collect()
+	for range 20 {
+		w.turn()
+	}
+	if pod := w.pods[2]; pod == nil || !pod.ready || pod.on["data"] != v.name {
+		w.fail("the pod of ordinal 2 is %+v", pod)
+	}
+}
+
+// TestRecreationIsCurrent: the author of a set changes it between the record of its successor and its deletion, such as during a
+// pause. The successor has that change, and no rollout is in progress at its deletion.
+func TestRecreationIsCurrent(t *testing.T) {
+	playAll(t, map[string]func(w *world){
+		"on the way": func(w *world) {
+			w.until("its successor is recorded", func() bool { return w.record.Replace != nil })
+			w.mode = api.ModePause
+			w.stallsWith(api.ReasonPaused, replicas)
+			w.wanted.Text = "smaller, with another image"
+			w.mode = api.ModeRun
+			w.finish()
+			if w.set.manifest.Text != w.wanted.Text {
+				w.fail("the set is created as %s", w.set.manifest.Text)
+			}
+		},
+		"for an ordinal that returns": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.mode = api.ModeRollback
+			w.until("its successor is recorded", func() bool { return w.record.Replace != nil })
+			w.record.Former.Text = "former, with another image"
+			w.finish()
+			if w.set.manifest.Text != "former, with another image" {
+				w.fail("the set is created as %s", w.set.manifest.Text)
+			}
+		},
+		"a rollout begins": func(w *world) {
+			w.until("its successor is recorded", func() bool { return w.record.Replace != nil })
+			w.rolling = true
+			w.stallsWith(api.ReasonRolloutInProgress, replicas)
+			if w.set == nil || w.set.terminating {
+				w.fail("the set is deleted")
+			}
+			w.rolling = false
+			w.finish()
+		},
+	})
 }
 
 // TestDeletedVolumes: a user deletes the object of a volume, which exists while it is bound. Its claimRef does not change,

@@ -28,8 +28,8 @@ type Snapshot struct {
 	LowestFirst bool
 	// Budget is the disruption budget: how many replicas may be unavailable at once.
 	Budget int
-	// Evictions is how many evictions the PodDisruptionBudget allows now; nil without one.
-	Evictions *int32
+	// Evictions holds the evictions that the PodDisruptionBudget allows now; nil without one.
+	Evictions *Evictions
 	// Overdue is why the ordinal in flight is to return because it is down for longer than it may be; empty if it is not.
 	Overdue string
 	// Starts is for how long the ordinal in flight has been starting on its volumes.
@@ -130,6 +130,17 @@ type Template struct {
 	Modes string
 }
 
+// Evictions holds what the PodDisruptionBudget of the pods allows now, by the rules of the eviction API.
+type Evictions struct {
+	// Allowed is how many pods may be evicted. Unhealthy is true if a pod that is not Ready may be evicted in any case, and
+	// Unlock is the command that allows that.
+	Allowed   int32
+	Unhealthy bool
+	Unlock    string
+	// Never is why the API evicts none of the pods; nil if it may.
+	Never *volumes.Reason
+}
+
 // Ordinal is a replica, with its claims.
 type Ordinal struct {
 	Ordinal int32
@@ -142,8 +153,10 @@ type Pod struct {
 	Found       bool
 	UID         types.UID
 	Terminating bool
-	// Ready is true if it is available: it has been Ready for minReadySeconds. Serves is true if it is Ready now.
-	Ready, Serves bool
+	// Ready is its condition, and Available is true once it has been Ready for minReadySeconds.
+	Ready, Available bool
+	// Pending is its phase before its first container has started.
+	Pending bool
 	// Node is empty while the pod is not scheduled. A pod without a node has mounted nothing.
 	Node string
 	// Created is when it was created.

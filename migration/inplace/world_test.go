@@ -95,9 +95,11 @@ type world struct {
 	record Record
 	mode   api.Mode
 	budget int
-	// healthy is the number of pods that the PodDisruptionBudget demands; 0 without one.
-	healthy int
-	cold    bool
+	// healthy is the number of pods that the PodDisruptionBudget demands; 0 without one. always is true if its
+	// unhealthyPodEvictionPolicy is AlwaysAllow, and second if another one selects the pods, too.
+	healthy        int
+	always, second bool
+	cold           bool
 	// attached is true if an object shows where a volume is mounted: no sender stands by then.
 	attached bool
 	used     int64
@@ -111,6 +113,8 @@ type world struct {
 	evicted int
 	// updates is true if the claim templates of the set change by an update.
 	updates bool
+	// rolling is true while a rollout is in progress.
+	rolling bool
 	// foreign is true if another writer does what no migration can prevent: an empty volume is provisioned.
 	foreign bool
 	// lost is a node that does not answer, and sick a class on whose volumes the application does not become Ready.
@@ -235,17 +239,20 @@ func (w *world) observe() Snapshot {
 	s.Set = Set{Namespace: "shop", Name: setName}
 	if w.set != nil {
 		s.Set = Set{
-			Found: true, Namespace: "shop", Name: setName, UID: w.set.uid, ResourceVersion: strconv.Itoa(w.set.rv), Terminating: w.set.terminating, RolledOut: true,
+			Found: true, Namespace: "shop", Name: setName, UID: w.set.uid, ResourceVersion: strconv.Itoa(w.set.rv), Terminating: w.set.terminating, RolledOut: !w.rolling,
 			Owner: w.set.owner, Operator: w.set.operator, Updates: w.updates, Locked: w.set.locked, Unlock: "unlock", DeletesClaims: w.set.deletes, Keeps: w.set.keeps, Manifest: w.set.manifest, Poked: w.set.poked,
 		}
 	}
 	if w.healthy > 0 {
-		s.Evictions = new(int32(w.ready() - w.healthy))
+		s.Evictions = &Evictions{Allowed: int32(max(0, w.ready()-w.healthy)), Unhealthy: w.always || w.ready() >= w.healthy, Unlock: "unlock"}
+		if w.second {
+			s.Evictions = &Evictions{Never: volumes.Stalled(api.ReasonSeveralBudgets, "two select it", "leave one")}
+		}
 	}
 	for ordinal := range int32(replicas) {
 		o := Ordinal{Ordinal: ordinal}
 		if pod := w.pods[ordinal]; pod != nil {
-			o.Pod = Pod{Found: true, UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Serves: pod.ready, Node: pod.node, Created: pod.created}
+			o.Pod = Pod{Found: true, UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Available: pod.ready, Pending: pod.node == "", Node: pod.node, Created: pod.created}
 		}
 		for _, template := range w.former.Templates {
 			o.Slots = append(o.Slots, w.slot(template.Name, ordinal))
@@ -345,7 +352,11 @@ func (w *world) perform(d Decision) {
 		w.record = *d.Record
 		w.note("record %+v", w.record.Handoff)
 	case d.Action != nil:
-		w.note("%s %s: %t", d.Action.Verb, d.Action.Name, w.write(*d.Action))
+		done := w.write(*d.Action)
+		w.note("%s %s: %t", d.Action.Verb, d.Action.Name, done)
+		if d.Action.Verb == Evict && !done {
+			w.fail("an eviction is asked for that the budget refuses")
+		}
 	}
 	w.check()
 }
@@ -496,7 +507,7 @@ func (w *world) evict(a Action) bool {
 		if pod.uid != a.UID || pod.terminating {
 			continue
 		}
-		if w.healthy > 0 && pod.ready && w.ready()-1 < w.healthy {
+		if w.refusesEviction(pod) {
 			return false
 		}
 		pod.terminating, pod.ready, w.evicted = true, false, w.evicted+1
@@ -504,6 +515,20 @@ func (w *world) evict(a Action) bool {
 		return true
 	}
 	return false
+}
+
+// refusesEviction reports whether the PodDisruptionBudget refuses the eviction of a pod.
+func (w *world) refusesEviction(pod *worldPod) bool {
+	switch {
+	case w.healthy == 0, pod.node == "":
+		return false
+	case w.second:
+		return true
+	case pod.ready:
+		return w.ready()-1 < w.healthy
+	default:
+		return !w.always && w.ready() < w.healthy
+	}
 }
 
 // collect removes claims that nothing keeps.

@@ -16,6 +16,8 @@ type Budget struct {
 	Form            pdb.Form
 	// Unhealthy is spec.unhealthyPodEvictionPolicy; empty: IfHealthyBudget.
 	Unhealthy string
+	// EvictsUnhealthy is true when the API server would evict a pod that is not Ready, whatever Evictions is.
+	EvictsUnhealthy bool
 	// Observed is true when the disruption controller has observed this generation.
 	Observed bool
 	// Covers names a pod that the budget selects and that belongs to neither slice; empty: there is none.

@@ -136,6 +136,8 @@ type Pod struct {
 	Owned, Orphan bool
 	// Node is the node on which it runs; empty: it is not scheduled.
 	Node string
+	// Pending is its phase before its first container has started.
+	Pending bool
 	// Created is when it was created, for a migration in place; zero for others.
 	Created time.Time
 	// Trouble is the reported reason that it is not Ready.

@@ -10,8 +10,10 @@ type Storage struct {
 	// Set holds the facts of the StatefulSet that a move between two does not need.
 	Set inplace.Set
 	// Wanted is the set with the claim templates that spec.volumes asks for, and Former the present set with the recorded
-	// ones. Next is the set that is created next, if it is being recreated.
-	Wanted, Former, Next inplace.Manifest
+	// ones.
+	Wanted, Former inplace.Manifest
+	// Standard is the class that a claim template without a class means; empty if each names one, or if there is none.
+	Standard string
 	// Margin is storage.marginPercent.
 	Margin int64
 	// Left are the volumes that ordinals have left, once they are cleaned.

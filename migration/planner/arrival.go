@@ -39,12 +39,12 @@ func (p gatePlanner) letIn(k int32) *plan.Hold {
 	if asked == nil || asked.Finding == nil || asked.Ordinal != k || asked.Side != p.takerName && p.Storage == nil {
 		return nil
 	}
-	where := "on the other side"
+	why := "it would not start on the other side"
 	if p.Storage != nil {
-		where = "again"
+		why = "its stop or its start would fail"
 	}
 	hold := asked.Finding.Hold()
-	hold.Message = fmt.Sprintf("ordinal %d is not stopped, since it would not start %s: %s", k, where, hold.Message)
+	hold.Message = fmt.Sprintf("ordinal %d is not stopped, since %s: %s", k, why, hold.Message)
 	return hold
 }
 

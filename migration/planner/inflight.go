@@ -104,7 +104,7 @@ func inFlightFindings(s plan.Snapshot) []plan.Finding {
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonInFlightExceeds, Object: object,
-		Message: fmt.Sprintf("spec.handoff.maxInFlight asks for %d ordinals at once, and only %d replicas may be unavailable: each ordinal in flight counts as unavailable", asked, d),
+		Message: fmt.Sprintf("spec.handoff.maxInFlight asks for %d ordinals at once, and the disruption budget is %d: each ordinal in flight counts as unavailable", asked, d),
 		Remedy:  fmt.Sprintf("set spec.handoff.maxInFlight to %d or less, or raise the budget: the PodDisruptionBudget at the source, and spec.maxUnavailable if it is set", d),
 	}}
 }

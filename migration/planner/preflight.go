@@ -37,6 +37,9 @@ func (p wholePlanner) accept() *plan.Decision {
 	}
 	services := p.Spec.Services()
 	baseline.Services = &services
+	if p.Storage != nil {
+		baseline.DefaultStorageClass = p.Storage.Standard
+	}
 	if baseline.DestinationReplicas > 0 {
 		baseline.DestinationUID = p.Destination.Set.UID
 	}

@@ -116,13 +116,16 @@ func (p storagePlanner) recreated() *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// scaled stalls if another writer has changed the ordinals of the set. An ordinal that is down is started first.
+// scaled stalls if another writer has changed the ordinals of the set. An ordinal that is down, or starts, is brought up first:
+// its controller may have to be poked.
 func (p storagePlanner) scaled() *plan.Decision {
 	base, whole := p.Record.Baseline, p.Storage.Set
-	if reserves := p.reserves(); reserves != nil && !p.Deleting && p.observed().Where() != inplace.Between {
+	switch reserves := p.reserves(); {
+	case p.Deleting, p.down():
+		return nil
+	case reserves != nil:
 		return &plan.Decision{Hold: reserves.Hold()}
-	}
-	if !whole.Found || p.Deleting || p.observed().Where() == inplace.Between || whole.Start == base.Start && whole.Replicas == base.Replicas {
+	case !whole.Found, whole.Start == base.Start && whole.Replicas == base.Replicas:
 		return nil
 	}
 	return plan.Stalled(api.ReasonForeignScale,
@@ -231,7 +234,7 @@ func (p storagePlanner) record(s inplace.Snapshot, next inplace.Record) *plan.De
 		record.Handoff, record.Hooks, record.TurnedBack = p.begun(*is), hookPlanner(p).begun(is.Ordinal), nil
 		return &plan.Decision{Record: &record, Step: api.StepCopyAhead}
 	case was != nil && is == nil:
-		if !was.Turned && p.podOf(was.Ordinal).Ready {
+		if !was.Turned && p.podOf(was.Ordinal).Available {
 			record.Pace, record.Hooks = p.paceWith(*p.Record.Handoff), hookPlanner(p).arrived(was.Ordinal)
 		}
 		record.Handoff = nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/drift"
@@ -124,11 +125,14 @@ func (p storagePlanner) ofTemplate(asked api.VolumeSpec) []plan.Finding {
 // ofClaim finds reasons in a claim that is changed or replaced.
 func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 	claim, ref := v.Source.Claim, v.Source.Ref
-	if v.Needs == drift.Nothing || v.Needs == "" {
-		return nil
-	}
 	about := func(reason, message, remedy string) []plan.Finding {
 		return []plan.Finding{{Reason: reason, Object: fmt.Sprintf("claim %s/%s in cluster %s", ref.Namespace, ref.Name, p.Source.Cluster), Message: message, Remedy: remedy}}
+	}
+	if claim.Terminating && claim.Held {
+		return about(volumes.ReasonClaimNotBound, "claim "+ref.Name+" is being deleted, and the finalizer of another migration keeps it", "let that migration end; if its record is lost, "+inplace.Free(p.Source.Kubectl(), ref, claim.Volume))
+	}
+	if v.Needs == drift.Nothing || v.Needs == "" {
+		return nil
 	}
 	users := claimInPlace(v.Source, newOf(v)).Users
 	switch grows := v.Needs == drift.Expand || v.Needs == drift.Modify; {
@@ -147,8 +151,9 @@ func (p storagePlanner) ofClaim(v plan.OrdinalVolume) []plan.Finding {
 		return about(api.ReasonStorageUnfit, p.slot(p.View, nil, v).Unfit(), "use method Copy or Snapshot for claim template "+v.Template)
 	case claim.Owned:
 		return about(volumes.ReasonClaimOwned, "claim "+ref.Name+" has an owner, with which it would be deleted", v.Source.Describe())
-	case claim.OncePod:
-		return about(volumes.ReasonClaimNotShareable, "claim "+ref.Name+" has access mode ReadWriteOncePod: no second pod can read it while its ordinal runs", "copy it by hand, or with the application stopped")
+	case claim.OncePod && v.Method == api.MethodCopy:
+		return about(volumes.ReasonClaimNotShareable, "claim "+ref.Name+" has access mode ReadWriteOncePod: method Copy reads it by a second pod while its ordinal runs, and no second pod can mount it",
+			"use method Snapshot for claim template "+v.Template+", which needs no second pod: --volume "+v.Template+"=method=snapshot; or copy it with the application stopped")
 	case stays(v.Source) != nil:
 		kept := stays(v.Source)
 		return about(kept.Reason, kept.Message, kept.Remedy)

@@ -67,7 +67,7 @@ func (p storagePlanner) superseded(left plan.Left) *plan.Hold {
 		return stays("volume " + cmp.Or(left.Twin, now.Volume.Name) + " is on the same disk")
 	case len(left.Volume.Attachments) > 0:
 		return &plan.Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + left.Volume.Name + " is attached nowhere"}
-	case !p.podOf(v.Ordinal).Ready:
+	case !p.podOf(v.Ordinal).Available:
 		return &plan.Hold{Reason: api.ReasonPodNotReady, Message: fmt.Sprintf("waiting until the pod of ordinal %d is Ready: its former volume is kept until then", v.Ordinal)}
 	}
 	return nil

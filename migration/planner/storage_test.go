@@ -186,11 +186,18 @@ func TestStorageFindings(t *testing.T) {
 		"files into blocks":    {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Refill }, volumes.ReasonClaimDiverges},
 		"no class":             {func(s *plan.Snapshot) { s.Volumes[1].Needs = drift.Undecided }, volumes.ReasonClassMissing},
 		"not bound":            {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Volume = "" }, volumes.ReasonClaimNotBound},
-		"a deleted volume":     {func(s *plan.Snapshot) { s.Volumes[1].Source.Volume.Terminating = true }, volumes.ReasonVolumeLost},
-		"owned":                {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Owned = true }, volumes.ReasonClaimOwned},
-		"of one pod":           {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.OncePod = true }, volumes.ReasonClaimNotShareable},
-		"used by another":      {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Users = []string{"backup"} }, volumes.ReasonForeignPod},
-		"an objection":         {func(s *plan.Snapshot) { s.Storage.Objections = []plan.Finding{{Reason: api.ReasonKindUnsupported}} }, api.ReasonKindUnsupported},
+		"kept by a migration whose record is lost": {func(s *plan.Snapshot) {
+			c := &s.Volumes[1].Source.Claim
+			c.Terminating, c.Held, s.Volumes[1].Needs = true, true, drift.Nothing
+		}, volumes.ReasonClaimNotBound},
+		"a deleted volume": {func(s *plan.Snapshot) { s.Volumes[1].Source.Volume.Terminating = true }, volumes.ReasonVolumeLost},
+		"owned":            {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Owned = true }, volumes.ReasonClaimOwned},
+		"of one pod":       {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.OncePod = true }, volumes.ReasonClaimNotShareable},
+		"of one pod, by Snapshot": {func(s *plan.Snapshot) {
+			s.Volumes[1].Source.Claim.OncePod, s.Volumes[1].Method = true, api.MethodSnapshot
+		}, ""},
+		"used by another": {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Users = []string{"backup"} }, volumes.ReasonForeignPod},
+		"an objection":    {func(s *plan.Snapshot) { s.Storage.Objections = []plan.Finding{{Reason: api.ReasonKindUnsupported}} }, api.ReasonKindUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := inPlaceSnapshot()
@@ -245,6 +252,83 @@ func TestStorageStandsBy(t *testing.T) {
 	}
 	if got := warm(func(s *plan.Snapshot) { s.Source.Pods[2].Ready = false }); !got.Done() {
 		t.Errorf("while another replica is down: %+v", got)
+	}
+}
+
+// TestStorageIsScaled: another writer scales the set. No ordinal is stopped then, and one that is down or starts is brought up
+// first.
+func TestStorageIsScaled(t *testing.T) {
+	deleted := func(_ *inplace.Handoff, v *plan.OrdinalVolume) {
+		v.Source.Claim.Terminating, v.Source.Claim.Held = true, true
+	}
+	starts := func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+		h.Sealed, h.Slots[0].New, h.Slots[0].Seal = true, "new", "seal"
+		v.Source.Claim.UID, v.Source.Claim.Volume, v.Needs = "next", "new", drift.Nothing
+		v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "new", ClaimRef: volumes.Ref{Namespace: "shop", Name: v.Source.Ref.Name, UID: "next"}}
+	}
+	for name, tc := range map[string]struct {
+		s      plan.Snapshot
+		stalls bool
+	}{
+		"no ordinal is in flight": {inPlaceSnapshot(2), true},
+		"one still runs":          {replacing(inPlaceSnapshot(2), 1, func(*inplace.Handoff, *plan.OrdinalVolume) {}), true},
+		"one is down":             {replacing(inPlaceSnapshot(2), 1, deleted), false},
+		"one starts":              {replacing(inPlaceSnapshot(2), 1, starts), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.s.Source.Set.Replicas = 4
+			got := storagePlanner{viewOf(AsSlices(tc.s))}.scaled()
+			if stalls := got != nil && got.Hold != nil && got.Hold.Stalled && got.Hold.Reason == api.ReasonForeignScale; stalls != tc.stalls || got != nil && !stalls {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// TestStorageEvictions: what the PodDisruptionBudget allows is judged by the rules of the eviction API. Of several it evicts
+// nothing.
+func TestStorageEvictions(t *testing.T) {
+	one := plan.Budget{Name: "web", Observed: true, Evictions: 1, EvictsUnhealthy: true}
+	changed := func(change func(*plan.Budget)) []plan.Budget {
+		b := one
+		change(&b)
+		return []plan.Budget{b}
+	}
+	for name, tc := range map[string]struct {
+		budgets []plan.Budget
+		want    string
+	}{
+		"none":                    {nil, "all"},
+		"it allows one":           {[]plan.Budget{one}, "1, unhealthy true, never false"},
+		"it allows none":          {changed(func(b *plan.Budget) { b.Evictions = 0 }), "0, unhealthy true, never false"},
+		"too few others":          {changed(func(b *plan.Budget) { b.Evictions, b.EvictsUnhealthy = 0, false }), "0, unhealthy false, never false"},
+		"it was changed just now": {changed(func(b *plan.Budget) { b.Observed = false }), "0, unhealthy true, never false"},
+		"two":                     {[]plan.Budget{one, {Name: "web2", Observed: true, Evictions: 1}}, "0, unhealthy false, never true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := inPlaceSnapshot()
+			s.Source.Budgets = tc.budgets
+			got := "all"
+			if may := (storagePlanner{viewOf(AsSlices(s))}).observed().Evictions; may != nil {
+				got = fmt.Sprintf("%d, unhealthy %t, never %t", may.Allowed, may.Unhealthy, may.Never != nil)
+				if may.Never == nil && !strings.Contains(may.Unlock, "unhealthyPodEvictionPolicy") || may.Never != nil && (may.Never.Reason != api.ReasonSeveralBudgets || may.Never.Remedy == "") {
+					t.Errorf("%+v", may)
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestStorageKeepsItsClass: the default class is recorded as the migration is accepted.
+func TestStorageKeepsItsClass(t *testing.T) {
+	s := inPlaceSnapshot()
+	s.Record, s.Storage.Standard, s.Storage.Set.Manifest = plan.Record{Fence: s.Record.Fence}, "slow", s.Storage.Former
+	d := Plan(AsSlices(s))
+	if d.Record == nil || d.Record.Baseline == nil || d.Record.Baseline.DefaultStorageClass != "slow" {
+		t.Errorf("got %+v, hold %+v", d.Record, d.Hold)
 	}
 }
 

@@ -84,11 +84,7 @@ func (p storagePlanner) observed() inplace.Snapshot {
 		s.Record.Former = st.Former
 	}
 	s.Mode = p.modeInPlace(s.Record.Handoff)
-	for i := range p.Source.Budgets {
-		if allowed := p.Source.Budgets[i].Evictions; s.Evictions == nil || allowed < *s.Evictions {
-			s.Evictions = &allowed
-		}
-	}
+	s.Evictions = p.evictions()
 	view := p.facing(s.Record.Handoff)
 	for k := st.Set.Start; k < st.Set.Start+st.Set.Replicas; k++ {
 		o := inplace.Ordinal{Ordinal: k, Pod: p.podOf(k)}
@@ -99,6 +95,27 @@ func (p storagePlanner) observed() inplace.Snapshot {
 	}
 	s.Overdue = p.overdue(view, s)
 	return s
+}
+
+// evictions returns what the PodDisruptionBudget of the pods allows now; nil without one.
+func (p storagePlanner) evictions() *inplace.Evictions {
+	side := &p.Source
+	switch len(side.Budgets) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return &inplace.Evictions{Never: SeveralBudgets(*side).Hold()}
+	}
+	b := side.Budgets[0]
+	may := &inplace.Evictions{
+		Unhealthy: b.EvictsUnhealthy,
+		Unlock:    side.Kubectl().Do("patch", "pdb", "-n", side.Namespace, b.Name, "--type=merge", "-p", `{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}`),
+	}
+	if b.Observed {
+		may.Allowed = b.Evictions
+	}
+	return may
 }
 
 // overdue returns why the ordinal in flight is to return to its old volumes: its copy takes longer than its limit.
@@ -136,7 +153,7 @@ func (p storagePlanner) podOf(k int32) inplace.Pod {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
 		if pod, found := side.Pod(k); found {
 			available := pod.Available(p.Now, max(p.Spec.MinReady, side.Set.MinReady))
-			return inplace.Pod{Found: true, UID: pod.UID, Terminating: pod.Terminating, Ready: available, Serves: pod.Ready, Node: pod.Node, Created: pod.Created}
+			return inplace.Pod{Found: true, UID: pod.UID, Terminating: pod.Terminating, Ready: pod.Ready, Available: available, Pending: pod.Pending, Node: pod.Node, Created: pod.Created}
 		}
 	}
 	return inplace.Pod{}

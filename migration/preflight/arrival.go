@@ -37,11 +37,11 @@ type arrivalChecks struct {
 
 // LetsIn returns why an ordinal would not run at the side that takes it; nil if nothing is found. It dry-runs the
 // creation of the ordinal's pod, claims and volumes, and of the objects that copy them. It also checks their classes,
-// drivers and nodes.
+// drivers and nodes. In place, it dry-runs the stop as well.
 func (e *Inspector) LetsIn(ctx context.Context, about world.Arriving) (*plan.Finding, error) {
 	c := e.toward(about)
 	if about.Migration.Spec.Storage != nil {
-		return c.pod(ctx) // its copies are made before its stop
+		return c.inPlace(ctx) // its copies are made before its stop
 	}
 	if err := c.complete(ctx); err != nil {
 		return nil, err

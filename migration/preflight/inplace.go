@@ -135,7 +135,11 @@ func (e *Inspector) readInPlace(ctx context.Context, m *api.Migration, set *apps
 	}
 	err := endpoint.Together(
 		func() (err error) {
-			state.Claims, err = e.claimsInPlace(ctx, set, outlook.Wanted(set.Spec.VolumeClaimTemplates, m.Spec.Volumes))
+			wanted := outlook.Wanted(set.Spec.VolumeClaimTemplates, m.Spec.Volumes)
+			for i := range wanted {
+				volumes.NameClass(&wanted[i], m.DefaultClass())
+			}
+			state.Claims, err = e.claimsInPlace(ctx, set, wanted)
 			return err
 		},
 		func() (err error) {

@@ -352,7 +352,11 @@ func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Fin
 	if raw, untyped := object.(*unstructured.Unstructured); untyped {
 		kind, key = raw.GetKind(), strings.TrimPrefix(key, "/")
 	}
-	what := fmt.Sprintf("%s %s in cluster %s", kind, key, at.Cluster)
+	return refusalOf(at, fmt.Sprintf("%s %s in cluster %s", kind, key, at.Cluster), object, err)
+}
+
+// refusalOf returns the finding for the answer to the dry run of a write of an object. what names the write.
+func refusalOf(at endpoint.Endpoint, what string, object client.Object, err error) (*plan.Finding, error) {
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return nil, nil

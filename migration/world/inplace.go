@@ -160,13 +160,12 @@ func (r *replaced) derive(ctx context.Context, s plan.Snapshot, live inplace.Liv
 	if r.former, _, err = byName(former); err != nil {
 		return err
 	}
+	r.nameClasses()
 	if err := r.readClasses(ctx, s.Record); err != nil {
 		return err
 	}
-	standard := ""
-	if class := volumes.FindClass(nil, r.classes.Storage); class != nil {
-		standard = class.Name
-	}
+	standard := r.standard()
+	r.storage.Standard = standard
 	if r.storage.Wanted, err = want.Manifest(standard); err != nil {
 		return err
 	}

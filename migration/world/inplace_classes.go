@@ -38,6 +38,22 @@ func (r *replaced) templatesOfBoth() []*corev1.PersistentVolumeClaim {
 	return slices.AppendSeq(slices.Collect(maps.Values(r.wanted)), maps.Values(r.former))
 }
 
+// nameClasses lets the templates without a class name the default class as recorded at acceptance.
+func (r *replaced) nameClasses() {
+	for _, template := range r.templatesOfBoth() {
+		volumes.NameClass(template, r.m.DefaultClass())
+	}
+}
+
+// standard returns the class that a template without a class means; empty if each names one, or if there is none.
+func (r *replaced) standard() string {
+	lacks := slices.ContainsFunc(r.templatesOfBoth(), func(t *corev1.PersistentVolumeClaim) bool { return volumes.ClassNamed(t) == nil })
+	if class := volumes.FindClass(nil, r.classes.Storage); lacks && class != nil {
+		return class.Name
+	}
+	return r.m.DefaultClass()
+}
+
 // storageClasses reads the StorageClasses by name. The default class is only found among all of them.
 func (r *replaced) storageClasses(ctx context.Context, record plan.Record) ([]storagev1.StorageClass, error) {
 	names := map[string]bool{}

@@ -24,9 +24,17 @@ func (r *replaced) compare(v *plan.OrdinalVolume, held volumes.Holding) {
 		return
 	}
 	wanted := r.against(r.wanted[v.Template], claim)
-	v.Needs, v.Why, v.Returns = wanted.Needs(), wanted.Why(), r.returns(r.former[v.Template], claim)
+	v.Needs, v.Why, v.Returns = needOf(wanted), wanted.Why(), r.returns(r.former[v.Template], claim)
 	v.Asks = inplace.Request{Size: claim.Spec.Resources.Requests.Storage().Value(), Attributes: ptr.Deref(claim.Spec.VolumeAttributesClassName, "")}
 	v.Change = r.source.changeOf(claim)
+}
+
+// needOf returns the work of a comparison. A field that cannot be compared is not equal.
+func needOf(result drift.Result) drift.Need {
+	if need := result.Needs(); need != drift.Nothing || len(result.Unknown) == 0 {
+		return need
+	}
+	return drift.Undecided
 }
 
 // against compares a claim with a template; without one the work is undecided.
@@ -42,7 +50,7 @@ func (r *replaced) against(to, claim *corev1.PersistentVolumeClaim) drift.Result
 func (r *replaced) returns(to, claim *corev1.PersistentVolumeClaim) drift.Need {
 	back := r.against(to, claim)
 	if r.filled(claim) {
-		return back.Needs()
+		return needOf(back)
 	}
 	for _, d := range back.Differences {
 		if d.Needs == drift.Modify {

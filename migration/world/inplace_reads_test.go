@@ -1,6 +1,8 @@
 package world
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -100,18 +103,70 @@ func TestReadsOfInPlace(t *testing.T) {
 // TestDefaultClassIsFound: a template without a class means the default class, which is found among all.
 func TestDefaultClassIsFound(t *testing.T) {
 	at := inPlaceServer(1)
-	var set appsv1.StatefulSet
-	if err := at.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &set); err != nil {
-		t.Fatal(err)
-	}
-	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = nil
-	if err := at.Update(t.Context(), &set); err != nil {
+	if err := at.namesNoClass(); err != nil {
 		t.Fatal(err)
 	}
 	at.kinds()
 	if _, asked := observeInPlace(t, at, inPlaceAsked()); asked["StorageClassList"] != 1 || asked["StorageClass"] > 0 {
 		t.Errorf("requested %v", asked)
 	}
+}
+
+// TestDefaultClassIsFixed: a template without a class means the class that was the default at acceptance. A claim that has it is
+// not behind when another class becomes the default. Without any, the need of the claim is not known.
+func TestDefaultClassIsFixed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		recorded string
+		change   func(*server) error
+		want     drift.Need
+		class    string
+	}{
+		"recorded":                    {"slow", (*server).standardIsOther, drift.Nothing, "slow"},
+		"recorded, and deleted since": {"slow", (*server).slowIsDeleted, drift.Nothing, "slow"},
+		"of an older version":         {"", (*server).standardIsOther, drift.Copy, "class-0"},
+		"there is none":               {"", func(*server) error { return nil }, drift.Undecided, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, m := inPlaceServer(1), inPlaceAsked()
+			m.Spec.Volumes[0].Size, m.Status.Baseline.DefaultStorageClass = nil, tc.recorded
+			m.Status.Baseline.Volumes = m.Spec.Volumes
+			if err := errors.Join(at.namesNoClass(), tc.change(at)); err != nil {
+				t.Fatal(err)
+			}
+			s, _ := observeInPlace(t, at, m)
+			if v := s.Volumes[1]; v.Needs != tc.want || s.Storage.Standard != tc.class || s.Storage.Wanted.Templates[0].Class != tc.class {
+				t.Errorf("it needs %s, and the template means %q: %+v", v.Needs, s.Storage.Standard, s.Storage.Wanted.Templates)
+			}
+			if claim := s.Storage.Wanted.Claim("data"); claim == nil || ptr.Deref(claim.Spec.StorageClassName, "") != tc.class {
+				t.Errorf("the next claim is %+v", claim)
+			}
+		})
+	}
+}
+
+// namesNoClass removes the class from the claim template of the set.
+func (s *server) namesNoClass() error {
+	var set appsv1.StatefulSet
+	if err := s.Get(context.Background(), client.ObjectKey{Namespace: "shop", Name: "web"}, &set); err != nil {
+		return err
+	}
+	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = nil
+	return s.Update(context.Background(), &set)
+}
+
+// standardIsOther lets another class than that of the claims be the default.
+func (s *server) standardIsOther() error {
+	var class storagev1.StorageClass
+	if err := s.Get(context.Background(), client.ObjectKey{Name: "class-0"}, &class); err != nil {
+		return err
+	}
+	class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+	return s.Update(context.Background(), &class)
+}
+
+// slowIsDeleted deletes the class of the claims, and lets another one be the default.
+func (s *server) slowIsDeleted() error {
+	return errors.Join(s.standardIsOther(), s.Delete(context.Background(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}}))
 }
 
 // TestChangeInPlace: what a claim asks for and its driver has left to do is seen by our clock. Templates that the migration

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -168,11 +169,20 @@ func (e *Executor) holdClaim(ctx context.Context, at endpoint.Endpoint, effect p
 	return patch(ctx, at, &corev1.PersistentVolumeClaim{ObjectMeta: named(at, effect)}, effect, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
 
-// evict asks the eviction API to delete a pod, which consults the PodDisruptionBudgets.
+// Evict asks the eviction API to delete a pod, which consults the PodDisruptionBudgets. A UID is a precondition, unless it is
+// nil.
+func Evict(ctx context.Context, at endpoint.Endpoint, name string, uid *types.UID, options ...client.SubResourceCreateOption) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: name}}
+	eviction := &policyv1.Eviction{ObjectMeta: pod.ObjectMeta, DeleteOptions: &metav1.DeleteOptions{}}
+	if uid != nil {
+		eviction.DeleteOptions.Preconditions = &metav1.Preconditions{UID: uid}
+	}
+	return at.Live.SubResource("eviction").Create(ctx, pod, eviction, options...)
+}
+
+// evict evicts the pod that was judged. A PodDisruptionBudget that does not allow it is a conflict: nothing was written.
 func evict(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
-	pod := &corev1.Pod{ObjectMeta: named(at, effect)}
-	eviction := &policyv1.Eviction{ObjectMeta: pod.ObjectMeta, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &effect.UID}}}
-	err := at.Live.SubResource("eviction").Create(ctx, pod, eviction)
+	err := Evict(ctx, at, effect.Name, &effect.UID)
 	if apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
 		return apierrors.NewConflict(corev1.Resource("pods"), effect.Name, err)
 	}

@@ -223,8 +223,8 @@ func podsOf(f *observed) []plan.Pod {
 		}
 		view := plan.Pod{
 			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
-			Created: f.endpoint.Ours(pod.CreationTimestamp.Time),
-			Owned:   f.set != nil && metav1.IsControlledBy(pod, f.set), Orphan: metav1.GetControllerOfNoCopy(pod) == nil, Node: pod.Spec.NodeName, Trouble: troubleOf(pod), Finalizers: strings.Join(pod.Finalizers, ", "),
+			Created: f.endpoint.Ours(pod.CreationTimestamp.Time), Pending: pod.Status.Phase == corev1.PodPending,
+			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Orphan: metav1.GetControllerOfNoCopy(pod) == nil, Node: pod.Spec.NodeName, Trouble: troubleOf(pod), Finalizers: strings.Join(pod.Finalizers, ", "),
 		}
 		if pod.DeletionTimestamp != nil {
 			view.GoneBy = f.endpoint.Ours(pod.DeletionTimestamp.Time)
@@ -341,9 +341,9 @@ func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudg
 		Disrupted: f.disrupted(budget), Name: budget.Name, UID: budget.UID, ResourceVersion: budget.ResourceVersion,
 		Form:     pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
 		Observed: budget.Status.ObservedGeneration >= budget.Generation, Evictions: budget.Status.DisruptionsAllowed,
-		Unhealthy: string(ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "")),
-		Ours:      budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
-		Author:    pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
+		Unhealthy: string(ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "")), EvictsUnhealthy: pdb.EvictsUnhealthy(budget),
+		Ours:   budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
 	}
 	view.Generation, view.HandedOver = budget.Generation, budget.Annotations[api.BudgetAnnotationKey] == api.BudgetHandedOver
 	view.WrittenBy, view.Own = formWriter(budget)

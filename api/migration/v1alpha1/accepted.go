@@ -25,6 +25,14 @@ func (m *Migration) VolumesAsAccepted() []VolumeSpec {
 	return all
 }
 
+// DefaultClass returns the default StorageClass as recorded at acceptance; empty if none was.
+func (m *Migration) DefaultClass() string {
+	if m.Status.Baseline == nil {
+		return ""
+	}
+	return m.Status.Baseline.DefaultStorageClass
+}
+
 // AcceptedVolume returns how the volumes of a claim template move: as in spec.volumes, but with the method, storage
 // class and access modes from acceptance. The data of an ordinal that has moved, or is moving, are where that method
 // put them, and another method would look for them elsewhere. If spec.volumes has another method, the whole entry

@@ -208,6 +208,10 @@ type Baseline struct {
 	// spec.services is then recorded when a process next takes the migration over.
 	// +optional
 	Services *ServicesSpec `json:"services,omitempty"`
+	// defaultStorageClass is the default StorageClass at acceptance, for a migration in place whose claim templates name
+	// none. They mean this class until the migration ends, even if another one becomes the default.
+	// +optional
+	DefaultStorageClass string `json:"defaultStorageClass,omitempty"`
 	// startTime is when the migration was accepted.
 	StartTime metav1.Time `json:"startTime"`
 }

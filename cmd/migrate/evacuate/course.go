@@ -68,6 +68,8 @@ type moved struct {
 	Down        *float64 `json:"downSeconds,omitempty"`
 	LongestDown *float64 `json:"longestDownSeconds,omitempty"`
 
+	// held is true if its Evacuation has paused it.
+	held     bool
 	handoffs []report.Handoff
 	// dropped is the number of the oldest handoffs, which the history lacks.
 	dropped int32
@@ -140,11 +142,12 @@ func courseOf(e *api.Evacuation, migrations []api.Migration, cluster string, now
 	var lasts int64
 	for _, entry := range e.Spec.Migrations {
 		next := moved{Migration: entry.Name, State: cmp.Or(states[entry.Name].State, api.EvacuatedWaiting), Message: states[entry.Name].Message, Planned: entry.Planned}
-		if cmp.Or(e.Spec.Mode, api.EvacuationRun) == api.EvacuationRun && next.Message == evacuation.PausedByIt { // the status is of the time before
-			next.State, next.Message = api.EvacuatedWaiting, ""
-		}
 		if m := found[entry.Name]; m != nil {
 			next.fill(m, cluster, now)
+			next.held = next.State == api.EvacuatedPaused && evacuation.Holds(e.Name, m)
+		}
+		if cmp.Or(e.Spec.Mode, api.EvacuationRun) == api.EvacuationRun && next.held { // the status is of the time before
+			next.State, next.Message = api.EvacuatedWaiting, ""
 		}
 		if plan := entry.Planned; plan != nil {
 			lasts = max(lasts, plan.EndSeconds)

@@ -17,7 +17,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/internal/printable"
-	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/report/page"
 )
@@ -163,7 +162,14 @@ func TestNothingMoves(t *testing.T) {
 	}
 	e.Spec.Mode, e.Status.State = api.EvacuationPause, api.EvacuationPaused
 	for i := range e.Status.Migrations[1:] {
-		e.Status.Migrations[i+1] = api.EvacuatedStatus{Name: e.Status.Migrations[i+1].Name, State: api.EvacuatedPaused, Message: evacuation.PausedByIt}
+		e.Status.Migrations[i+1] = api.EvacuatedStatus{Name: e.Status.Migrations[i+1].Name, State: api.EvacuatedPaused, Message: "paused by the Evacuation"}
+	}
+	if r := courseOf(e, migrations, "east", minutes(12)); !r.Migrations[1].obstructs() || !strings.Contains(strings.Join(s.lines(r, 4, 0), "\n"), "Paused shop/web") {
+		t.Errorf("a message alone counts: %+v", r.Migrations[1])
+	}
+	migrations = append(migrations, moving("app", 12, 0), moving("ledger", 12, 0))
+	for i := range migrations[1:] {
+		migrations[i+1].Annotations = map[string]string{api.EvacuationHeldAnnotationKey: e.Name}
 	}
 	if got := strings.Join(s.lines(courseOf(e, migrations, "east", minutes(12)), 4, 0), "\n"); strings.Contains(got, "Expected") || strings.Contains(got, "paused by the Evacuation") {
 		t.Errorf("while it is paused:\n%s", got)

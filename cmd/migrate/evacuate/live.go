@@ -18,7 +18,6 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
-	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -198,7 +197,7 @@ func (s *Screen) reasons(r course, whole bool, width int) (lines []string) {
 	var stuck []moved
 	back := r.State == api.EvacuationRollingBack || r.State == api.EvacuationRolledBack
 	for _, m := range r.Migrations {
-		asked := m.Message == evacuation.PausedByIt || back && m.State == api.EvacuatedBack
+		asked := m.held || back && m.State == api.EvacuatedBack
 		if m.stage() == evacuate.Stuck && m.Message != "" && !asked {
 			stuck = append(stuck, m)
 		}

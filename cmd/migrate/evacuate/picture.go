@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
@@ -84,7 +83,7 @@ func (m moved) obstructs() bool {
 	case api.EvacuatedStalled, api.EvacuatedMissing:
 		return true
 	case api.EvacuatedPaused:
-		return m.Message != evacuation.PausedByIt
+		return !m.held
 	default:
 		return false
 	}

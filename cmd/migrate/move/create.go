@@ -131,7 +131,7 @@ func (o *createOptions) validateInPlace() error {
 	if !o.to.Empty() || o.destinationSecret != "" {
 		return command.Usagef("--%s changes the StatefulSet where it is: remove --to-namespace, --to-name and --destination-secret", flags.InPlace)
 	}
-	if len(o.spec.Templates()) > 0 && (o.dryRun.Client() || o.sourceSecret != "") {
+	if o.spec.Given(flags.FromManifest) && (o.dryRun.Client() || o.sourceSecret != "") {
 		return command.Usagef("--%s is compared with the running StatefulSet: leave out --dry-run=client and --source-secret, or name each change with --%s", flags.FromManifest, flags.Volume)
 	}
 	return o.result.Validate()

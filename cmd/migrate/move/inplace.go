@@ -52,12 +52,16 @@ func (o *moveOptions) choose(ctx context.Context, t *task) error {
 
 // chooseIn chooses the methods by the claims of a StatefulSet in a cluster.
 func chooseIn(ctx context.Context, at *clusters.Connection, m *api.Migration, spec *flags.Spec) error {
-	chosen, err := look.Chosen(ctx, at, m, spec.Templates())
+	templates, err := spec.Templates(m.Namespace)
+	if err != nil {
+		return err
+	}
+	chosen, err := look.Chosen(ctx, at, m, templates)
 	if err != nil {
 		return look.Unread(err)
 	}
 	if len(chosen) == 0 {
-		if len(spec.Templates()) > 0 {
+		if len(templates) > 0 {
 			return nil // the claim templates are as in the manifest
 		}
 		return command.Usagef("no change is given: set --%s TEMPLATE=class=CLASS,size=SIZE or --%s FILE", flags.Volume, flags.FromManifest)

@@ -35,8 +35,8 @@ type inPlace struct {
 	on       bool
 	manifest string
 	margin   *int32
-	// templates are those of the manifest.
-	templates []corev1.PersistentVolumeClaim
+	// sets are the StatefulSets of the name in the manifest.
+	sets []appsv1.StatefulSet
 }
 
 // addInPlace adds the flags of a change in place.
@@ -88,18 +88,41 @@ func (f *Spec) storage(source string) (*api.StorageSpec, error) {
 		}
 	}
 	var err error
-	f.inPlace.templates, err = manifestTemplates(f.inPlace.manifest, source)
+	f.inPlace.sets, err = manifestSets(f.inPlace.manifest, source)
 	return &api.StorageSpec{MarginPercent: f.inPlace.margin}, err
 }
 
-// Templates returns the claim templates of the manifest; nil without one.
-func (f *Spec) Templates() []corev1.PersistentVolumeClaim { return f.inPlace.templates }
+// Templates returns the claim templates of the manifest for a StatefulSet in a namespace; nil without a manifest. As kubectl
+// does, it takes an object without a namespace, and none of another namespace.
+func (f *Spec) Templates(namespace string) ([]corev1.PersistentVolumeClaim, error) {
+	var there []appsv1.StatefulSet
+	var others []string
+	for _, set := range f.inPlace.sets {
+		if set.Namespace == "" || set.Namespace == namespace {
+			there = append(there, set)
+		} else {
+			others = append(others, set.Namespace)
+		}
+	}
+	path := f.inPlace.manifest
+	switch {
+	case path == "":
+		return nil, nil
+	case len(there) == 0:
+		return nil, command.Usagef("--%s %s has StatefulSet %s in namespace %s, and not in %s: give that namespace by --namespace", FromManifest, path, f.inPlace.sets[0].Name, strings.Join(others, ", "), namespace)
+	case len(there) > 1:
+		return nil, command.Usagef("--%s %s has StatefulSet %s %d times for namespace %s: leave one", FromManifest, path, there[0].Name, len(there), namespace)
+	case len(there[0].Spec.VolumeClaimTemplates) == 0:
+		return nil, command.Usagef("--%s %s: StatefulSet %s has no claim templates", FromManifest, path, there[0].Name)
+	}
+	return there[0].Spec.VolumeClaimTemplates, nil
+}
 
 // SetInPlace makes the flags those of a change in place.
 func (f *Spec) SetInPlace() { f.inPlace.on = true }
 
-// manifestTemplates returns the claim templates of a StatefulSet in a file with any number of documents.
-func manifestTemplates(path, set string) ([]corev1.PersistentVolumeClaim, error) {
+// manifestSets returns the StatefulSets of a name in a file with any number of documents, of which there is at least one.
+func manifestSets(path, name string) ([]appsv1.StatefulSet, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -108,43 +131,64 @@ func manifestTemplates(path, set string) ([]corev1.PersistentVolumeClaim, error)
 		return nil, fmt.Errorf("--%s: %w", FromManifest, err)
 	}
 	defer file.Close()
+	var found []appsv1.StatefulSet
 	var others []string
 	const most = 4096
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, most); ; {
 		var document json.RawMessage
-		if err := decoder.Decode(&document); err != nil {
-			if errors.Is(err, io.EOF) {
-				break
+		if err = decoder.Decode(&document); errors.Is(err, io.EOF) {
+			break
+		}
+		var sets []appsv1.StatefulSet
+		if err == nil {
+			sets, err = statefulSets(document)
+		}
+		if err != nil {
+			return nil, command.Usagef("--%s %s: %v", FromManifest, path, err)
+		}
+		for _, set := range sets {
+			if set.Name == name {
+				found = append(found, set)
+			} else {
+				others = append(others, set.Name)
 			}
-			return nil, command.Usagef("--%s %s: %v", FromManifest, path, err)
-		}
-		if !isStatefulSet(document) {
-			continue
-		}
-		var each appsv1.StatefulSet
-		err := json.Unmarshal(document, &each)
-		switch {
-		case err != nil:
-			return nil, command.Usagef("--%s %s: %v", FromManifest, path, err)
-		case each.Name != set:
-			others = append(others, each.Name)
-		case len(each.Spec.VolumeClaimTemplates) == 0:
-			return nil, command.Usagef("--%s %s: StatefulSet %s has no claim templates", FromManifest, path, set)
-		default:
-			return each.Spec.VolumeClaimTemplates, nil
 		}
 	}
-	if len(others) > 0 {
-		return nil, command.Usagef("--%s %s has no StatefulSet %s, only %s", FromManifest, path, set, strings.Join(others, ", "))
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case len(others) > 0:
+		return nil, command.Usagef("--%s %s has no StatefulSet %s, only %s", FromManifest, path, name, strings.Join(others, ", "))
 	}
 	return nil, command.Usagef("--%s %s has no StatefulSet", FromManifest, path)
 }
 
-// isStatefulSet reports whether a document is a StatefulSet of a known kind. Documents of other kinds may have any form.
-func isStatefulSet(document []byte) bool {
-	var of metav1.TypeMeta
+// statefulSets returns the StatefulSets of known kinds in a document, which may be a list. Documents of other kinds may have
+// any form.
+func statefulSets(document []byte) (all []appsv1.StatefulSet, err error) {
+	var of struct {
+		metav1.TypeMeta
+		Items []json.RawMessage
+	}
 	known := []string{appsv1.SchemeGroupVersion.String(), slicesapi.GroupVersion.String()}
-	return json.Unmarshal(document, &of) == nil && of.Kind == "StatefulSet" && slices.Contains(known, of.APIVersion)
+	if json.Unmarshal(document, &of) != nil {
+		return nil, nil
+	}
+	for _, item := range of.Items {
+		if strings.HasSuffix(of.Kind, "List") {
+			sets, err := statefulSets(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, sets...)
+		}
+	}
+	if of.Kind != "StatefulSet" || !slices.Contains(known, of.APIVersion) {
+		return all, nil
+	}
+	var set appsv1.StatefulSet
+	err = json.Unmarshal(document, &set)
+	return append(all, set), err
 }
 
 // snapshotClass is the setting of a snapshot's class in place, where class is the class of the volumes.

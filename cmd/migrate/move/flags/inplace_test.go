@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -91,17 +92,35 @@ func TestRecipeInPlace(t *testing.T) {
 	}
 }
 
-// TestFromManifest: the claim templates of the StatefulSet of this name are found in a file with several documents.
+// TestFromManifest: the claim templates of the StatefulSet of this name and namespace are found in a file with several documents
+// and lists.
 func TestFromManifest(t *testing.T) {
 	const set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: NAME}\nspec:\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {storageClassName: fast}\n"
 	const other = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+	named := func(name string) string { return strings.ReplaceAll(set, "NAME", name) }
+	list := func(kind string, sets ...string) string {
+		text := "apiVersion: v1\nkind: " + kind + "\nitems:\n"
+		for _, each := range sets {
+			text += "- " + strings.ReplaceAll(strings.TrimSuffix(each, "\n"), "\n", "\n  ") + "\n"
+		}
+		return text
+	}
 	for name, tc := range map[string]struct{ text, want string }{
-		"found":         {other + "---\n" + strings.ReplaceAll(set, "NAME", "db") + "---\n" + strings.ReplaceAll(set, "NAME", "web"), ""},
-		"beside others": {"apiVersion: db.example.com/v1\nkind: Database\nmetadata: {name: web}\nspec: {replicas: three, template: small, volumeClaimTemplates: none}\n---\n# nothing\n---\n- a list\n---\n" + strings.ReplaceAll(set, "NAME", "web"), ""},
-		"another name":  {strings.ReplaceAll(set, "NAME", "db"), "has no StatefulSet web, only db"},
-		"none":          {other, "has no StatefulSet"},
-		"no templates":  {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n", "StatefulSet web has no claim templates"},
-		"no YAML":       {"a: [", "--from-manifest"},
+		"found":                   {other + "---\n" + named("db") + "---\n" + named("web"), ""},
+		"beside others":           {"apiVersion: db.example.com/v1\nkind: Database\nmetadata: {name: web}\nspec: {replicas: three, template: small, volumeClaimTemplates: none}\nitems: 3\n---\n# nothing\n---\n- a list\n---\n" + named("web"), ""},
+		"its namespace":           {named("web, namespace: shop"), ""},
+		"that of two namespaces":  {strings.ReplaceAll(named("web, namespace: prod"), "fast", "slow") + "---\n" + named("web, namespace: shop"), ""},
+		"in a list":               {list("List", other, named("db"), named("web, namespace: shop")), ""},
+		"in a typed list":         {list("StatefulSetList", named("web")), ""},
+		"in a list of a list":     {list("List", list("List", named("web"))), ""},
+		"items of another kind":   {list("Database", named("web")), "has no StatefulSet"},
+		"another name":            {named("db"), "has no StatefulSet web, only db"},
+		"another name, in a list": {list("List", named("db")), "has no StatefulSet web, only db"},
+		"another namespace":       {named("web, namespace: prod"), "has StatefulSet web in namespace prod, and not in shop"},
+		"twice":                   {named("web") + "---\n" + named("web, namespace: shop"), "has StatefulSet web 2 times for namespace shop"},
+		"none":                    {other, "has no StatefulSet"},
+		"no templates":            {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n", "StatefulSet web has no claim templates"},
+		"no YAML":                 {"a: [", "--from-manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "web.yaml")
@@ -115,14 +134,18 @@ func TestFromManifest(t *testing.T) {
 				t.Fatal(err)
 			}
 			spec, err := f.Spec("web", Destination{})
+			var templates []corev1.PersistentVolumeClaim
+			if err == nil {
+				templates, err = f.Templates("shop")
+			}
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%v, want %q", err, tc.want)
 				}
 				return
 			}
-			if err != nil || spec.Storage == nil || len(f.Templates()) != 1 || *f.Templates()[0].Spec.StorageClassName != "fast" {
-				t.Errorf("%+v, %+v, %v", spec.Storage, f.Templates(), err)
+			if err != nil || spec.Storage == nil || len(templates) != 1 || *templates[0].Spec.StorageClassName != "fast" {
+				t.Errorf("%+v, %+v, %v", spec.Storage, templates, err)
 			}
 		})
 	}
