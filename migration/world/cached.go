@@ -36,9 +36,9 @@ func (f *observed) ofSet(reader client.Reader) []client.ListOption {
 func (f *observed) namesVolumes(reader client.Reader) bool { return f.inPlace || f.isView(reader) }
 
 // readNamed reads the volumes of the slices by name; other readers have listed all volumes.
-func readNamed(ctx context.Context, source, destination *observed, sc planner.Reads) {
+func (e *Observer) readNamed(ctx context.Context, source, destination *observed, sc planner.Reads) {
 	if source.inPlace {
-		readOwn(ctx, source, destination)
+		e.ownVolumes = e.ownVolumes.readOwn(ctx, source, destination)
 		return
 	}
 	names := namesOf(source, destination)
