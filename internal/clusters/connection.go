@@ -161,8 +161,8 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 
 // Live returns a client that reads and writes without a cache. Reads are retried for a short time when the connection fails.
 // Writes are never retried, because the first attempt may have succeeded. Lists of all pods of a namespace have the form of
-// package slim, and concurrent callers share the result: a caller must copy a pod before changing it. NodesWithin allows
-// sharing of nodes too.
+// package slim, and concurrent callers share the result, which they must not change. NodesWithin allows sharing of nodes
+// too.
 func (c *Connection) Live() client.Client {
 	return podlist.Shared{Client: nodes{exact{retrying{c.live}, c.name}, c.core.nodes}, Pods: exact{retrying{c.pods}, c.name}, Batches: c.batches}
 }

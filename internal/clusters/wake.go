@@ -168,11 +168,14 @@ func (w waker) pod(a *audience, before, after *corev1.Pod) {
 	}
 	for i := range budgets.Items {
 		budget := &budgets.Items[i]
+		_, evicted := budget.Status.DisruptedPods[name]
+		if of := budget.Spec.Selector; !evicted && !MaySelect(of, was.labels) && !MaySelect(of, is.labels) {
+			continue
+		}
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil {
 			continue // it selects nothing
 		}
-		_, evicted := budget.Status.DisruptedPods[name]
 		if evicted || before != nil && selector.Matches(labels.Set(was.labels)) || after != nil && selector.Matches(labels.Set(is.labels)) {
 			a.add(namespace, w.selected(namespace, selector)...)
 		}
@@ -202,22 +205,38 @@ func (w waker) budget(a *audience, before, after *policyv1.PodDisruptionBudget) 
 	}
 }
 
-// selected returns the sets with subscribers whose existing or future pods the selector matches.
-func (w waker) selected(namespace string, selector labels.Selector) []string {
-	return slices.DeleteFunc(w.hub.setsIn(namespace), func(set string) bool { return !w.selects(namespace, set, selector) })
+// MaySelect reports whether a selector can select an object with these labels. If not, the selector need not be compiled,
+// which costs more than anything else where a namespace has hundreds of budgets.
+func MaySelect(selector *metav1.LabelSelector, of labels.Set) bool {
+	if selector == nil {
+		return false
+	}
+	for key, value := range selector.MatchLabels {
+		if has, found := of[key]; !found || has != value {
+			return false
+		}
+	}
+	return true
 }
 
-func (w waker) selects(namespace, set string, selector labels.Selector) bool {
-	templates := w.templates(client.ObjectKey{Namespace: namespace, Name: set})
-	// If no set exists here, its pods will be like those of the other cluster.
-	if len(templates) == 0 || slices.ContainsFunc(templates, func(of labels.Set) bool { return selector.Matches(of) }) {
-		return true
-	}
+// selected returns the sets with subscribers whose existing or future pods the selector matches, and possibly others.
+func (w waker) selected(namespace string, selector labels.Selector) []string {
 	var pods corev1.PodList
-	if err := w.known.List(context.Background(), &pods, client.InNamespace(namespace), client.MatchingFields{SetField: set}); err != nil {
-		return true
+	if err := w.known.List(context.Background(), &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return w.hub.setsIn(namespace)
 	}
-	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) })
+	var found []string
+	for i := range pods.Items {
+		found = append(found, setsOfPod(&pods.Items[i])...)
+	}
+	for _, set := range w.hub.setsIn(namespace) {
+		templates := w.templates(client.ObjectKey{Namespace: namespace, Name: set})
+		// If no set exists here, its pods will be like those of the other cluster.
+		if len(templates) == 0 || slices.ContainsFunc(templates, func(of labels.Set) bool { return selector.Matches(of) }) {
+			found = append(found, set)
+		}
+	}
+	return found
 }
 
 // templates returns the labels of the pod templates of a set, of each kind that exists under the name. It returns none if

@@ -292,6 +292,28 @@ func TestOthersAreNotWoken(t *testing.T) {
 	}
 }
 
+// TestMaySelect: a selector that is ruled out without compiling it does not match, and those of other sets are ruled out.
+func TestMaySelect(t *testing.T) {
+	word := rapid.SampledFrom([]string{"a", "b", ""})
+	rapid.Check(t, func(t *rapid.T) {
+		selector := &metav1.LabelSelector{MatchLabels: rapid.MapOfN(word, word, 0, 2).Draw(t, "labels")}
+		for range rapid.IntRange(0, 2).Draw(t, "expressions") {
+			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
+				Key: word.Draw(t, "key"), Values: []string{word.Draw(t, "value")},
+				Operator: rapid.SampledFrom([]metav1.LabelSelectorOperator{metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn}).Draw(t, "operator"),
+			})
+		}
+		of := labels.Set(rapid.MapOfN(word, word, 0, 2).Draw(t, "of"))
+		compiled, err := metav1.LabelSelectorAsSelector(selector)
+		if err == nil && compiled.Matches(of) && !MaySelect(selector, of) {
+			t.Fatalf("%v selects %v", selector, of)
+		}
+	})
+	if MaySelect(nil, labels.Set{"app": "web"}) || MaySelect(&metav1.LabelSelector{MatchLabels: labels.Set{"app": "db"}}, labels.Set{"app": "web"}) {
+		t.Error("a selector of others is not ruled out")
+	}
+}
+
 // TestQuestions: a subscriber with too many questions is woken by every event, and one that has left by none.
 func TestQuestions(t *testing.T) {
 	hub, woken := newHub(), 0

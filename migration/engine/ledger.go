@@ -29,7 +29,7 @@ func (l *ledger) load(who types.NamespacedName) *berths.Load {
 	if l == nil {
 		return nil
 	}
-	load := &berths.Load{Limits: l.most}
+	load := &berths.Load{Limits: l.most, Others: make([]berths.Berth, 0, len(l.berths))}
 	for migration, berth := range l.berths {
 		if migration != who {
 			load.Others = append(load.Others, berth...)

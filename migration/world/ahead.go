@@ -28,11 +28,16 @@ type listing struct {
 // aheadAtMost limits how long a list may take.
 const aheadAtMost = time.Minute
 
-// listAhead starts the list. It may be used by the next pass, after the context of this one has ended.
-func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
+// listAhead starts the list, and keeps the pods that are used. It may be used by the next pass, after the context of this
+// one has ended.
+func listAhead(ctx context.Context, of endpoint.Endpoint, keep func(*observed)) *listing {
 	l := &listing{found: observed{endpoint: of}, done: make(chan struct{})}
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), aheadAtMost)
-	l.read = sync.OnceValue(func() error { return l.found.listPods(reading, of.Live) })
+	l.read = sync.OnceValue(func() error {
+		err := l.found.listPods(reading, of.Live)
+		keep(&l.found)
+		return err
+	})
 	go func() {
 		defer close(l.done)
 		defer cancel()
@@ -40,6 +45,25 @@ func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
 		_ = l.read()
 	}()
 	return l
+}
+
+// keepAll keeps all pods, because budgets may select pods of others.
+func keepAll(*observed) {}
+
+// keepOwn keeps the pods of the set, and those that mount its claims. Each ordinal that is down has such a list, and a
+// namespace may have thousands of pods of others.
+func keepOwn(f *observed) {
+	var own []corev1.Pod
+	for i := range f.pods {
+		pod := &f.pods[i]
+		_, is := OrdinalOf(f.endpoint.Set, pod.Name)
+		if is || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && isClaimOf(f.endpoint.Set, v.PersistentVolumeClaim.ClaimName)
+		}) {
+			own = append(own, *pod)
+		}
+	}
+	f.pods = own
 }
 
 // pods waits for the list.
@@ -77,7 +101,7 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 	case effect.Does(volumes.Creates, plan.KindNamespace):
 		e.namespaceSeen = e.Clock.Now()
 	case effect.Secures():
-		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source), plan.DestinationSide: listAhead(ctx, e.Destination)}
+		e.ahead.gate = map[plan.SideName]*listing{plan.SourceSide: listAhead(ctx, e.Source, keepAll), plan.DestinationSide: listAhead(ctx, e.Destination, keepAll)}
 	case effect.TakesAway(e.SameCluster()):
 		of := e.At(effect.Side)
 		if effect.Gives() { // the volume is detached from the other side than the one written
@@ -86,7 +110,7 @@ func (e *Observer) LookAhead(ctx context.Context, effect plan.Effect) {
 		if e.ahead.left == nil {
 			e.ahead.left = map[int32]*listing{}
 		}
-		e.ahead.left[effect.Ordinal] = listAhead(ctx, of)
+		e.ahead.left[effect.Ordinal] = listAhead(ctx, of, keepOwn)
 	case effect.Starts():
 		delete(e.ahead.left, effect.Ordinal)
 	}
@@ -112,7 +136,7 @@ func (a *ahead) gateOf(ctx context.Context, of endpoint.Endpoint) *listing {
 	if l := a.gate[of.Side]; l != nil {
 		return l
 	}
-	return listAhead(ctx, of)
+	return listAhead(ctx, of, keepAll)
 }
 
 // leftOf returns the list for the start of an ordinal; nil if there is none of that side.

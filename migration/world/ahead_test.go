@@ -13,7 +13,7 @@ import (
 // TestAheadPanic: a panic while a list is read ahead is raised in the pass that uses the list, where the manager
 // recovers it.
 func TestAheadPanic(t *testing.T) {
-	listed := listAhead(t.Context(), endpoint.Endpoint{Live: struct{ client.Client }{}})
+	listed := listAhead(t.Context(), endpoint.Endpoint{Live: struct{ client.Client }{}}, keepAll)
 	defer func() {
 		if cause := fmt.Sprint(recover()); !strings.Contains(cause, "nil pointer") {
 			t.Errorf("got %s", cause)

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,9 +35,9 @@ func (f *observed) ofSet(reader client.Reader) []client.ListOption {
 func (f *observed) namesVolumes(reader client.Reader) bool { return f.inPlace || f.isView(reader) }
 
 // readNamed reads the volumes of the slices by name; other readers have listed all volumes.
-func readNamed(ctx context.Context, source, destination *observed, sc planner.Reads) {
+func (e *Observer) readNamed(ctx context.Context, source, destination *observed, sc planner.Reads) {
 	if source.inPlace {
-		readOwn(ctx, source, destination)
+		e.ownVolumes = e.ownVolumes.readOwn(ctx, source, destination)
 		return
 	}
 	names := namesOf(source, destination)
@@ -141,9 +140,10 @@ func (f *observed) readOthers(ctx context.Context) error {
 			f.otherPods = append(f.otherPods, *pod)
 		}
 	}
+	members := f.members()
 	for i := range f.budgets {
-		selector, err := metav1.LabelSelectorAsSelector(f.budgets[i].Spec.Selector)
-		if err != nil || !f.selects(selector).any {
+		selected, selector := f.selects(f.budgets[i].Spec.Selector, members)
+		if !selected.any {
 			continue
 		}
 		if err := f.selectedPods(ctx, selector, add); err != nil {

@@ -67,12 +67,21 @@ func inPlaceAsked() *api.Migration {
 	return m
 }
 
+// observerInPlace returns an observer of the set of a server.
+func observerInPlace(at *server) *Observer {
+	pair := endpointtest.Pair(at, at)
+	pair.Destination.Side, pair.Destination.Set, pair.Destination.ID = plan.DestinationSide, pair.Source.Set, pair.Source.ID
+	return &Observer{Pair: pair, Clock: clocktesting.NewFakePassiveClock(Began)}
+}
+
 // observeInPlace observes the set of a server once, and returns the snapshot and the kinds that were requested.
 func observeInPlace(t *testing.T, at *server, m *api.Migration) (plan.Snapshot, map[string]int) {
 	t.Helper()
-	pair := endpointtest.Pair(at, at)
-	pair.Destination.Side, pair.Destination.Set, pair.Destination.ID = plan.DestinationSide, pair.Source.Set, pair.Source.ID
-	o := &Observer{Pair: pair, Clock: clocktesting.NewFakePassiveClock(Began)}
+	return observedBy(t, observerInPlace(at), at, m)
+}
+
+func observedBy(t *testing.T, o *Observer, at *server, m *api.Migration) (plan.Snapshot, map[string]int) {
+	t.Helper()
 	s := o.Snapshot(t.Context(), m, planner.Reads{Live: true, Wide: true, Budgets: true})
 	if s.Source.Reach != plan.Seen {
 		t.Fatalf("unreachable: %s", s.Source.ReachError)
@@ -97,6 +106,51 @@ func TestReadsOfInPlace(t *testing.T) {
 	}
 	if len(s.Volumes) != 3 || s.Volumes[1].Needs != drift.Expand || s.Volumes[1].Asks != (inplace.Request{Size: 1 << 30}) || !s.Volumes[1].Source.Volume.Found {
 		t.Errorf("volumes %+v", s.Volumes)
+	}
+}
+
+// TestVolumesOfOthersAreReadOnce: while an ordinal is in flight, its volume is read in each pass, and those of the others
+// once the view shows another version of them. Without one in flight, all are read in each pass.
+func TestVolumesOfOthersAreReadOnce(t *testing.T) {
+	at, view, m := inPlaceServer(0), inPlaceServer(0), inPlaceAsked()
+	o := observerInPlace(at)
+	o.Source.Cached, o.Destination.Cached = view, view
+	write := func(name string) {
+		for _, of := range []*server{at, view} {
+			var volume corev1.PersistentVolume
+			if err := of.Get(t.Context(), client.ObjectKey{Name: name}, &volume); err != nil {
+				t.Fatal(err)
+			}
+			metav1.SetMetaDataAnnotation(&volume.ObjectMeta, api.SealAnnotationKey, "seal")
+			if err := of.Update(t.Context(), &volume); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at.kinds()
+	}
+	handoff := &api.Handoff{Ordinal: 1, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-data-web-1"}}}
+	for i, pass := range []struct {
+		before func()
+		want   int
+	}{
+		{func() {}, 3},
+		{func() {}, 3},
+		{func() { m.Status.Handoff = handoff }, 1},
+		{func() { write("pv-data-web-0") }, 2},
+		{func() { write("pv-data-web-1") }, 1},
+		{func() { o.Source.Cached = nil }, 3},
+		{func() { o.Source.Cached, m.Status.Handoff = view, nil }, 3},
+	} {
+		pass.before()
+		s, asked := observedBy(t, o, at, m)
+		if asked["PersistentVolume"] != pass.want || asked["PersistentVolumeList"] > 0 {
+			t.Errorf("pass %d: requested %v, want %d volumes", i, asked, pass.want)
+		}
+		for k, v := range s.Volumes {
+			if seal := i > 2 && k == 0 || i > 3 && k == 1; !v.Source.Volume.Found || (v.Source.Volume.Seal != "") != seal {
+				t.Errorf("pass %d: volume of ordinal %d: %+v", i, k, v.Source.Volume)
+			}
+		}
 	}
 }
 

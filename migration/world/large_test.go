@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -114,8 +115,10 @@ func (k *kept) List(_ context.Context, list client.ObjectList, opts ...client.Li
 	}
 	objects := make([]runtime.Object, 0, len(found))
 	for _, one := range found {
-		object, _ := one.(runtime.Object)
-		objects = append(objects, object)
+		object, _ := one.(client.Object)
+		if options.LabelSelector == nil || options.LabelSelector.Matches(labels.Set(object.GetLabels())) {
+			objects = append(objects, object)
+		}
 	}
 	return meta.SetList(list, objects)
 }
@@ -162,6 +165,37 @@ func large(n int32) (*Observer, *api.Migration) {
 		},
 		Identify: func(context.Context, *endpoint.Endpoint) error { return nil },
 	}, m
+}
+
+// crowded adds others to the namespaces of an observer: sets of ten pods with a PodDisruptionBudget each.
+func crowded(o *Observer, sets int) {
+	for _, at := range []client.Reader{o.Source.Cached, o.Destination.Cached} {
+		view, _ := at.(*kept)
+		for i := range sets {
+			app := map[string]string{"app": fmt.Sprint("other-", i)}
+			budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app["app"]}}
+			budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: app}
+			_ = view.of(budget).Add(budget)
+			for k := range int32(10) {
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: plan.PodName(app["app"], k), Labels: app}}
+				_ = view.of(pod).Add(pod)
+			}
+		}
+	}
+}
+
+// BenchmarkCrowd measures a pass during a handoff in a namespace with other sets.
+func BenchmarkCrowd(b *testing.B) {
+	for _, others := range []int{0, 10, 100} {
+		b.Run(fmt.Sprint(others), func(b *testing.B) {
+			o, m := large(10)
+			crowded(o, others)
+			b.ReportAllocs()
+			for b.Loop() {
+				pass(b, o, m, planner.Near(RecordOf(m)))
+			}
+		})
+	}
 }
 
 // computed returns the CPU time of this process, which does not depend on other processes.

@@ -74,6 +74,8 @@ type observed struct {
 	// inPlace is true for a migration in place. The caches lack fields that it needs, so it reads the volumes of its ordinals by
 	// name from the API server, and the attachments only while an ordinal is in flight.
 	inPlace bool
+	// inFlight is the ordinal whose volumes a migration in place replaces, or nil. Only the source has it.
+	inFlight *int32
 	// sibling is the other StatefulSet when it is in the same namespace.
 	sibling string
 	export  plan.Export
@@ -102,6 +104,8 @@ type Observer struct {
 	ahead ahead
 	// copies caches the dependencies that were read.
 	copies copies
+	// ownVolumes caches the volumes of a migration in place.
+	ownVolumes ownVolumes
 	// seenWriters caches the other writers of the source.
 	seenWriters seenWriters
 	// rereads counts the reads of a set that was recreated while it was read.

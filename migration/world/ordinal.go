@@ -205,9 +205,9 @@ func (f *observed) readBudgets(ctx context.Context, others []policyv1.PodDisrupt
 // concerned returns the known budgets that select only other pods, and the names of those that may select the
 // slice's. If the slice's pods are not known yet, that is any budget.
 func (f *observed) concerned() (others []policyv1.PodDisruptionBudget, ours []string) {
+	members := f.members()
 	for i := range f.budgets {
-		selector, err := metav1.LabelSelectorAsSelector(f.budgets[i].Spec.Selector)
-		if err != nil || f.set == nil || f.selects(selector).any {
+		if selected, _ := f.selects(f.budgets[i].Spec.Selector, members); selected.any || f.set == nil {
 			ours = append(ours, f.budgets[i].Name)
 		} else {
 			others = append(others, f.budgets[i])

@@ -1,11 +1,15 @@
 package world
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
@@ -20,27 +24,44 @@ type selection struct {
 	leavesOut string
 }
 
-// selects compares a selector with the pods of the slice and with their template. A completed pod does not count.
-func (f *observed) selects(selector labels.Selector) selection {
+// members returns the pods of the slice that count for a PodDisruptionBudget: a completed one does not.
+func (f *observed) members() []*corev1.Pod {
+	var all []*corev1.Pod
+	for i := range f.pods {
+		pod := &f.pods[i]
+		if _, own := OrdinalOf(f.endpoint.Set, pod.Name); own && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+// selects compares a selector with the members of the slice and with their template. It returns the compiled selector if it
+// selects any of them. An invalid one selects nothing.
+func (f *observed) selects(of *metav1.LabelSelector, members []*corev1.Pod) (selection, labels.Selector) {
+	may := clusters.MaySelect(of, f.podLabels()) || slices.ContainsFunc(members, func(pod *corev1.Pod) bool { return clusters.MaySelect(of, pod.Labels) })
+	if !may {
+		return selection{}, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(of)
+	if err != nil {
+		return selection{}, nil
+	}
 	s := selection{any: selector.Matches(f.podLabels())}
 	if !s.any {
 		s.leavesOut = "pods that are created later, also at the destination"
 	}
-	for i := range f.pods {
-		pod := &f.pods[i]
-		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
-		switch {
-		case !own || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		case selector.Matches(labels.Set(pod.Labels)):
+	for _, pod := range members {
+		if selector.Matches(labels.Set(pod.Labels)) {
 			s.any = true
-		default:
+		} else {
 			s.leavesOut = "pod " + pod.Name
 		}
 	}
 	if !s.any {
-		s.leavesOut = ""
+		return selection{}, nil
 	}
-	return s
+	return s, selector
 }
 
 // SideOfSet returns a side of which only the StatefulSet was read.

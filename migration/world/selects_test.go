@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -43,8 +44,13 @@ func TestSelects(t *testing.T) {
 		"one that runs, like all other": {own, []corev1.Pod{webPod("web-0", ended(corev1.PodRunning, nothing))}, selection{any: true}},
 	} {
 		f := &observed{endpoint: endpoint.Endpoint{Set: "web"}, labels: tc.template, pods: tc.pods}
-		if got := f.selects(labels.SelectorFromSet(labels.Set{"app": "web"})); got != tc.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		for form, selector := range map[string]*metav1.LabelSelector{
+			"labels":      {MatchLabels: labels.Set{"app": "web"}},
+			"expressions": {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web"}}}},
+		} {
+			if got, compiled := f.selects(selector, f.members()); got != tc.want || (compiled != nil) != got.any {
+				t.Errorf("%s, by %s: %+v and %v, want %+v", name, form, got, compiled, tc.want)
+			}
 		}
 	}
 }

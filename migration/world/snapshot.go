@@ -49,6 +49,9 @@ func (e *Observer) sidesOf(m *api.Migration) (source, destination *observed) {
 		e.Destination.ID = destination.endpoint.ID
 	}
 	source.inPlace, destination.inPlace = m.Spec.Storage != nil, m.Spec.Storage != nil
+	if m.Status.Handoff != nil {
+		source.inFlight = &m.Status.Handoff.Ordinal
+	}
 	expectCopies(m, source, destination)
 	return source, destination
 }
@@ -57,7 +60,7 @@ func (e *Observer) sidesOf(m *api.Migration) (source, destination *observed) {
 func (e *Observer) readWhole(ctx context.Context, source, destination *observed, sc planner.Reads) {
 	both(source, destination, func(f *observed) error { return f.readRest(ctx, sc, source.set) })
 	destination.fail(e.readNamespace(ctx, destination, sc))
-	readNamed(ctx, source, destination, sc)
+	e.readNamed(ctx, source, destination, sc)
 	both(source, destination, func(f *observed) error { return f.readCopies(ctx) })
 	readTwins(ctx, source, destination)
 }

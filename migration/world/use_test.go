@@ -103,7 +103,7 @@ func TestUseIsLookedForLive(t *testing.T) {
 			source := &observed{endpoint: endpointtest.Source(l.client(append(objects, backup)...)), pods: shown}
 			destination := &observed{endpoint: endpointtest.Destination((&lister{}).client())}
 			if sc.Gate {
-				source.listing, destination.listing = listAhead(t.Context(), source.endpoint), listAhead(t.Context(), destination.endpoint)
+				source.listing, destination.listing = listAhead(t.Context(), source.endpoint, keepAll), listAhead(t.Context(), destination.endpoint, keepAll)
 			}
 			readLive(t.Context(), source, destination, sc)
 			if source.err != nil || destination.err != nil {

@@ -245,13 +245,10 @@ func podsOf(f *observed) []plan.Pod {
 
 // budgetsOf returns the PodDisruptionBudgets that select the pods of the slice, and the names of the others.
 func budgetsOf(m *api.Migration, f *observed) (budgets []plan.Budget, others []string) {
+	members := f.members()
 	for i := range f.budgets {
 		budget := &f.budgets[i]
-		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		var selected selection
-		if err == nil {
-			selected = f.selects(selector)
-		}
+		selected, selector := f.selects(budget.Spec.Selector, members)
 		if !selected.any {
 			others = append(others, budget.Name)
 			continue

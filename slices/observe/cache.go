@@ -8,6 +8,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,20 +36,54 @@ func CacheOptions(options cache.Options) cache.Options {
 		scope := options.ByObject[object]
 		scope.Transform = cache.TransformStripManagedFields()
 		if _, pod := object.(*corev1.Pod); pod {
-			scope.Transform = trim
+			scope.Transform = newTrimmer().trim
 		}
 		options.ByObject[object] = scope
 	}
 	return options
 }
 
+// revisionsKept is the number of revisions whose pods share what they have in common.
+const revisionsKept = 2048
+
+// trimmer trims pods for a cache.
+type trimmer struct {
+	// revisions holds the common parts of pods, by owner and revision.
+	revisions *lru.Cache
+}
+
+func newTrimmer() trimmer { return trimmer{lru.New(revisionsKept)} }
+
 // trim removes the fields of a pod that no decision needs. It leaves a pod from the cache unchanged, because other
 // goroutines read it. Only a pod from the API server has managed fields.
-func trim(object any) (any, error) {
+func (t trimmer) trim(object any) (any, error) {
 	if pod, is := object.(*corev1.Pod); is && pod.ManagedFields != nil {
 		trimPod(pod)
+		t.share(pod)
 	}
 	return object, nil
+}
+
+// common is what the pods of a revision usually have in common, a fifth of a pod.
+type common struct {
+	owners     []metav1.OwnerReference
+	init, main []corev1.Container
+}
+
+// share replaces the common parts of a pod by equal ones of another pod of its revision.
+func (t trimmer) share(pod *corev1.Pod) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return
+	}
+	own := common{pod.OwnerReferences, pod.Spec.InitContainers, pod.Spec.Containers}
+	key := types.NamespacedName{Namespace: string(owner.UID), Name: pod.Labels[appsv1.StatefulSetRevisionLabel]}
+	known, _ := t.revisions.Get(key)
+	if kept, is := known.(common); is && reflect.DeepEqual(kept, own) {
+		pod.OwnerReferences, pod.Spec.InitContainers, pod.Spec.Containers = kept.owners, kept.init, kept.main
+		return
+	}
+	t.revisions.Add(key, own)
 }
 
 func trimPod(pod *corev1.Pod) {

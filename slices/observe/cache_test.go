@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +23,7 @@ func TestTrim(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		full := slicetest.AnyPod(r)
 		trimmed := full.DeepCopy()
-		if _, err := trim(trimmed); err != nil {
+		if _, err := newTrimmer().trim(trimmed); err != nil {
 			r.Fatal(err)
 		}
 		if len(trimmed.ManagedFields) > 0 || len(trimmed.Spec.Tolerations) > 0 || len(trimmed.Status.PodIPs) > 0 {
@@ -40,7 +42,7 @@ func TestTrim(t *testing.T) {
 		kept := full.DeepCopy()
 		kept.ManagedFields = nil
 		before := kept.DeepCopy()
-		if _, err := trim(kept); err != nil || cmp.Diff(before, kept) != "" {
+		if _, err := newTrimmer().trim(kept); err != nil || cmp.Diff(before, kept) != "" {
 			r.Fatalf("what comes from the cache again is changed: %v", err)
 		}
 	})
@@ -89,5 +91,41 @@ func TestCacheScope(t *testing.T) {
 		if by.Transform != nil {
 			t.Errorf("%T was changed", object)
 		}
+	}
+}
+
+// TestTrimShares: pods of a revision share the parts that are equal, and no pod gets a part of another one that differs.
+func TestTrimShares(t *testing.T) {
+	trimmer := newTrimmer()
+	pod := func(owner types.UID, revision, image string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{appsv1.StatefulSetRevisionLabel: revision}, ManagedFields: []metav1.ManagedFieldsEntry{{}},
+			OwnerReferences: []metav1.OwnerReference{{Name: "web", UID: owner, Controller: new(true)}},
+		}}
+		p.Spec.Containers = []corev1.Container{{Name: "app", Image: image}}
+		want := p.DeepCopy()
+		want.ManagedFields = nil
+		if _, err := trimmer.trim(p); err != nil || cmp.Diff(want, p) != "" {
+			t.Fatalf("it differs: %v\n%s", err, cmp.Diff(want, p))
+		}
+		return p
+	}
+	first := pod("u", "r1", "app:1")
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		same bool
+	}{
+		"the same":         {pod("u", "r1", "app:1"), true},
+		"another owner":    {pod("v", "r1", "app:1"), false},
+		"another revision": {pod("u", "r2", "app:1"), false},
+		"updated in place": {pod("u", "r1", "app:2"), false},
+	} {
+		if same := &tc.pod.Spec.Containers[0] == &first.Spec.Containers[0] && &tc.pod.OwnerReferences[0] == &first.OwnerReferences[0]; same != tc.same {
+			t.Errorf("%s: shared %t, want %t", name, same, tc.same)
+		}
+	}
+	orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
+	if _, err := trimmer.trim(orphan); err != nil || orphan.ManagedFields != nil {
+		t.Errorf("an orphan: %v, %v", err, orphan)
 	}
 }

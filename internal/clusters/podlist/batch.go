@@ -14,8 +14,8 @@ import (
 
 // Shared shares lists of all pods of a namespace among concurrent callers. While a list is in progress, further callers wait
 // for the next one, which starts some time after the current one. A list is never older than its request. A
-// hundred migrations of one namespace cost little more than one. The callers get the same pods, and must copy a pod before
-// changing it.
+// hundred migrations of one namespace cost little more than one. The callers get the same list, and must change neither it nor
+// its pods.
 type Shared struct {
 	client.Client
 	// Pods lists the pods.
@@ -101,7 +101,7 @@ func (b Shared) List(ctx context.Context, list client.ObjectList, opts ...client
 	if err := mine.pay(ctx); err != nil {
 		return err
 	}
-	*pods = corev1.PodList{TypeMeta: mine.list.TypeMeta, ListMeta: mine.list.ListMeta, Items: slices.Clone(mine.list.Items)}
+	*pods = corev1.PodList{TypeMeta: mine.list.TypeMeta, ListMeta: mine.list.ListMeta, Items: slices.Clip(mine.list.Items)}
 	return nil
 }
 

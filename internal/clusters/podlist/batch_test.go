@@ -164,7 +164,7 @@ func (a asking) check(server *slowLister, pods Shared) string {
 	return ""
 }
 
-// TestBatchOfMany: a hundred callers that arrive while a list is in progress share the next one.
+// TestBatchOfMany: a hundred callers that arrive while a list is in progress share the next one, and its memory.
 func TestBatchOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slowLister{began: time.Now(), takes: 10 * time.Millisecond}
@@ -183,9 +183,12 @@ func TestBatchOfMany(t *testing.T) {
 		if server.lists != 2 {
 			t.Errorf("%d lists", server.lists)
 		}
-		lists[1].Items[0].Name = "changed"
-		if lists[0].Items[0].Name != "web-0" || lists[2].Items[0].Name != "web-0" {
-			t.Error("what one has changed in its list is in that of others")
+		if &lists[1].Items[0] != &lists[2].Items[0] {
+			t.Error("each caller has a copy of the list")
+		}
+		one, other := append(lists[1].Items, corev1.Pod{}), append(lists[2].Items, corev1.Pod{})
+		if one[1].Name = "added"; other[1].Name != "" {
+			t.Error("what one has added to its list is in that of others")
 		}
 	})
 }
