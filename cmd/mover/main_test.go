@@ -198,13 +198,13 @@ func TestLater(t *testing.T) {
 	to.File("a/file", []byte("content"))
 	to.File("large", treetest.Bytes(1, 3<<20))
 	keys := introduced(t, source, dir)
-	later := []string{"--root", destination, "--verify", "Later", "--copy", "web-0-1"}
-	_, warm := passed(t, keys, []string{"--root", source}, append(later, "--pass", passWarm))
+	from, later := []string{"--root", source, "--copy", "web-0-1"}, []string{"--root", destination, "--verify", "Later", "--copy", "web-0-1"}
+	_, warm := passed(t, keys, from, append(later, "--pass", passWarm))
 	if warm.Root != "" || warm.Known < 3<<20 || warm.Result != report.Copied {
 		t.Errorf("after a warm pass: %+v", warm)
 	}
 	to.File("b", []byte("more"))
-	_, last := passed(t, keys, []string{"--root", source}, later)
+	_, last := passed(t, keys, from, later)
 	if last.Root == "" || last.PeerRoot != "" || last.Read >= 3<<20 || last.Trusted < 3<<20 {
 		t.Errorf("after the last pass: %+v", last)
 	}

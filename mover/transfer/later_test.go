@@ -148,7 +148,7 @@ func TestLaterComparesYoungContent(t *testing.T) {
 	t.Parallel()
 	p := provenLater(t)
 	from := treetest.In(t, p.source)
-	from.File(victim, treetest.Bytes(1, bulk))
+	from.File(victim, treetest.Bytes(1, 3*mebi)) // large: a small file is read past the cache, which writes the page
 	m := mapFile(from, victim)
 	changes := p.changeSender
 	p.changeSender = func(o *SenderOptions) {
@@ -161,7 +161,7 @@ func TestLaterComparesYoungContent(t *testing.T) {
 			return err
 		}
 	}
-	if warm := p.mustRun(false); warm.Young != bulk {
+	if warm := p.mustRun(false); warm.Young < 3*mebi {
 		t.Errorf("%d bytes are young", warm.Young)
 	}
 	m.flip(77)
