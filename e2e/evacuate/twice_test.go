@@ -3,6 +3,7 @@ package evacuate
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
 )
@@ -109,4 +111,30 @@ func TestDeleted(t *testing.T) {
 	c.await(admin, home, "web has moved, too", func(s api.EvacuationStatus) bool { return s.State == api.EvacuationCompleted && s.Total == 1 })
 	c.expectReplicas("web", 2)
 	c.expectMigrations(admin, home, 2)
+}
+
+// TestWrittenAgain: while an Evacuation exists, the same command writes nothing. When it is deleted in the middle, the
+// command writes one that lists the set under way as well.
+func TestWrittenAgain(t *testing.T) {
+	t.Parallel()
+	c := deploy(t)
+	queue := fixture.App{Namespace: c.shop, Name: "queue", Replicas: 12, Claims: []string{"data"}, MaxUnavailable: harness.IntOrString("1")}
+	c.must(queue.Deploy(c.ctx, c.east))
+	home := c.home()
+	admin, err := harness.Client(harness.East())
+	c.must(err)
+	c.migrate(0, c.creating("all", home)...)
+	c.migrate(1, c.creating("all", home)...)
+	c.expectMigrations(admin, home, 3)
+	harness.StartManager(t, home)
+	c.awaitReplicas("queue", 1)
+	c.must(admin.Delete(c.ctx, &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "all"}}))
+	c.migrate(0, c.creating("all", home)...)
+	e := c.await(admin, home, "all have moved", func(s api.EvacuationStatus) bool { return s.State == api.EvacuationCompleted })
+	if name := c.migrationOf(admin, home, "queue"); !slices.ContainsFunc(e.Spec.Migrations, func(m api.EvacuatedMigration) bool { return m.Name == name }) {
+		t.Errorf("queue was under way, and is not listed: %+v", e.Spec.Migrations)
+	}
+	c.expectReplicas("queue", 12)
+	c.here(1, "rollback", "evacuation/all", "-n", home)
+	c.expectReplicas("queue", 12)
 }

@@ -34,7 +34,7 @@ func TestRefusedChange(t *testing.T) {
 }
 
 // TestUnreachable: a Migration that stalls because a cluster does not answer keeps its place, so that no other one begins
-// in its stead. One that stalled so before it was paused takes none.
+// for it. One that stalled so before it was paused takes none.
 func TestUnreachable(t *testing.T) {
 	silent := of(func(m *Migration) {
 		m.Held, m.Mode, m.Stalled, m.Unreachable = false, api.ModeRun, "ClusterUnreachable: west", true

@@ -104,10 +104,13 @@ func TestCourseOfDeleted(t *testing.T) {
 func TestSetInTheMiddle(t *testing.T) {
 	e, migrations := halfway()
 	r := courseOf(e, migrations, "east", minutes(12))
-	r.Left = []left{{Namespace: "shop", Running: []string{"new", "ledger"}, Empty: []string{"db"}}}
+	r.Left = []left{{Namespace: "shop", Running: []string{"new", "ledger"}, Empty: []string{"db"}, Volumes: new(0)}, {Namespace: "bank"}}
 	p := r.page()
 	if row := strings.Join(p.Sections[1].Rows[0], "|"); row != "shop|new, ledger|db|0" {
 		t.Errorf("left behind: %s", row)
+	}
+	if volumes := p.Sections[1].Rows[1][3]; volumes != "?" {
+		t.Errorf("of volumes that may not be listed: %s", volumes)
 	}
 	if len(p.Sections[0].Rows) != 4 || p.Sections[0].Rows[3][2] != "Stalled" || p.Sections[0].Rows[2][2] != "Waiting" {
 		t.Errorf("moves: %q", p.Sections[0].Rows)

@@ -69,7 +69,7 @@ func migrationName(set evacuate.Name) string {
 	name := set.Namespace + "-" + set.Name
 	sum := sha256.Sum256([]byte(set.String()))
 	if room := validation.DNS1123LabelMaxLength - digits - 1; len(name) > room {
-		name = name[:room]
+		name = strings.TrimRight(name[:room], ".") // a label of a name does not begin with a hyphen
 	}
 	return name + "-" + hex.EncodeToString(sum[:])[:digits]
 }
@@ -119,7 +119,7 @@ func (r *reader) create(ctx context.Context, p evacuate.Plan) error {
 	if len(migrations) == 0 {
 		return command.Refusedf("no StatefulSet can move, so nothing was written")
 	}
-	if err := errors.Join(fits(e.Spec), r.expectMeans(ctx)); err != nil {
+	if err := errors.Join(fits(e.Spec), r.expectMeans(ctx), r.expectNone(ctx, e)); err != nil {
 		return err
 	}
 	c := r.source.Live()
@@ -207,6 +207,20 @@ func (r *reader) expectMeans(ctx context.Context) error {
 		return command.Unreachable(r.source.Name(), err)
 	}
 	return nil
+}
+
+// expectNone returns an error if the Evacuation exists: it would not list the Migrations that are written for it now.
+func (r *reader) expectNone(ctx context.Context, e *api.Evacuation) error {
+	err := r.source.Live().Get(ctx, client.ObjectKeyFromObject(e), &api.Evacuation{})
+	switch {
+	case err == nil:
+		return fmt.Errorf("cluster %s has an Evacuation %s/%s already, and nothing was written: to see it, %s; to write one of the rest, delete it first, which stops no Migration",
+			r.source.Name(), e.Namespace, e.Name, r.Again("status", "evacuation/"+e.Name, e.Namespace))
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil
+	default:
+		return command.Unreachable(r.source.Name(), err)
+	}
 }
 
 // sameAs returns an error unless a Migration that exists already is of this evacuation.

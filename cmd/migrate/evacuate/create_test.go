@@ -19,7 +19,7 @@ import (
 func TestMigrationNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, set := range []evacuate.Name{
-		{Namespace: "a-b", Name: "c"}, {Namespace: "a", Name: "b-c"}, {Namespace: "shop", Name: strings.Repeat("x", 60)}, {Namespace: "shop", Name: strings.Repeat("x", 61)}, {Namespace: "shop", Name: "web.v2"},
+		{Namespace: "a-b", Name: "c"}, {Namespace: "a", Name: "b-c"}, {Namespace: "shop", Name: strings.Repeat("x", 60)}, {Namespace: "shop", Name: strings.Repeat("x", 61)}, {Namespace: "shop", Name: "web.v2"}, {Namespace: "shop", Name: strings.Repeat("x", 48) + ".v2"},
 	} {
 		name := migrationName(set)
 		if seen[name] || len(name) > 63 || len(validation.IsDNS1123Subdomain(name)) > 0 {

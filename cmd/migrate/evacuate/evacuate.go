@@ -154,7 +154,10 @@ func (o *options) Complete(cmd *cobra.Command, args []string) error {
 }
 
 // refused are the flags of a single move that an evacuation has no use for.
-var refused = map[string]string{flags.Kind: "the kinds of StatefulSet are found", flags.Count: "all ordinals move"}
+var refused = map[string]string{
+	flags.Kind: "the kinds of StatefulSet are found", flags.Count: "all ordinals move",
+	flags.InPlace: "it changes volumes where they are", flags.FromManifest: "it changes volumes where they are",
+}
 
 // Validate rejects invalid combinations of flags.
 func (o *options) Validate() (err error) {

@@ -38,6 +38,7 @@ func TestUsage(t *testing.T) {
 		"no selector":                 {[]string{"-n", "shop", "--to-context", "west", "-l", "a b"}, "--selector: "},
 		"a number of ordinals":        {[]string{"-n", "shop", "--to-context", "west", "--count", "2"}, "--count is for a single move: all ordinals move"},
 		"a kind":                      {[]string{"-n", "shop", "--to-context", "west", "--api-version", "apps/v1"}, "--api-version is for a single move"},
+		"in place":                    {[]string{"-n", "shop", "--to-context", "west", "--in-place"}, "--in-place is for a single move: it changes volumes where they are"},
 		"a limit below nothing":       {[]string{"-n", "shop", "--to-context", "west", "--handoffs", "-1"}, "a limit is below 0"},
 		"no rate":                     {[]string{"-n", "shop", "--to-context", "west", "--copy-rate", "0"}, "--copy-rate must be"},
 		"another method":              {[]string{"-n", "shop", "--to-context", "west", "--fallback", "empty"}, "--fallback must be snapshot or copy"},

@@ -1,6 +1,7 @@
 package evacuate
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,9 +17,11 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // TestNamed: a flag that names a StatefulSet that was not found is refused, because its order would be ignored.
@@ -109,6 +112,19 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestUnderWay: when the Evacuation is written again, a set whose Migration has begun has no obstacle, not even its fence.
+func TestUnderWay(t *testing.T) {
+	web := evacuate.Name{Namespace: "shop", Name: "web"}
+	held := judged{plan: preview.Plan{Findings: []plan.Finding{{Reason: api.ReasonHeldByAnother}}}}
+	r := &reader{underWay: map[evacuate.Name]bool{web: true}}
+	if got := r.obstaclesOf(held, web); got != nil {
+		t.Errorf("%+v", got)
+	}
+	if got := r.obstaclesOf(held, evacuate.Name{Namespace: "shop", Name: "db"}); len(got) != 1 {
+		t.Errorf("of another one: %+v", got)
+	}
+}
+
 // TestMeans: without the Secret or the account nothing is written. That they may not be read is no obstacle.
 func TestMeans(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "west"}, Data: map[string][]byte{"value": []byte("x")}}
@@ -136,5 +152,50 @@ func TestMeans(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestNoneYet: before anything is written, an Evacuation of the name is named with what to do.
+func TestNoneYet(t *testing.T) {
+	e := &api.Evacuation{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "all"}}
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		err     error
+		want    string
+	}{
+		"there is none":  {nil, nil, ""},
+		"it exists":      {[]client.Object{e}, nil, "has an Evacuation moves/all already, and nothing was written: to see it, "},
+		"not to be read": {nil, apierrors.NewForbidden(schema.GroupResource{}, "", nil), ""},
+		"no answer":      {nil, apierrors.NewInternalError(errors.New("broken")), "broken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, connection := serve(t, tc.objects...)
+			s.Before = func(*http.Request) error { return tc.err }
+			err := (&reader{options: &options{Common: command.NewCommon(console().Environment)}, source: connection}).expectNone(t.Context(), e)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestClaimsHere: a Migration whose source is another cluster claims no StatefulSet of this one, unless it has begun here.
+func TestClaimsHere(t *testing.T) {
+	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	m.Spec.Source = api.SourceReference{Name: "web"}
+	if !claimsIn("here", m) {
+		t.Error("the manager's cluster is the source")
+	}
+	m.Spec.Source.KubeConfigSecretRef = &api.SecretKeyReference{Name: "other", Key: "value"}
+	if claimsIn("here", m) {
+		t.Error("another cluster is the source")
+	}
+	m.Status.Baseline = &api.Baseline{SourceCluster: "here"}
+	if !claimsIn("here", m) {
+		t.Error("it has begun here")
+	}
+	m.Status.Baseline.SourceCluster = "there"
+	if claimsIn("here", m) {
+		t.Error("it has begun there")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,6 +43,10 @@ type reader struct {
 	specs map[evacuate.Name]api.MigrationSpec
 	// claimed are the migrations that exist already, by the set that they move.
 	claimed map[evacuate.Name]records.Stored
+	// underWay are the sets whose Migrations are of the Evacuation that is written again, and have begun.
+	underWay map[evacuate.Name]bool
+	// here identifies the source's cluster.
+	here types.UID
 	// nodes are those of the destination that take pods, and classes its storage classes; classesHere are those of the
 	// source.
 	nodes                []corev1.Node
@@ -70,22 +75,21 @@ func (o *options) connect(ctx context.Context) (*reader, error) {
 		return nil, err
 	}
 	command.Distinguish(&from, &to)
-	r := &reader{options: o, services: evacuate.Services{}, configMaps: map[evacuate.Name]*corev1.ConfigMap{}, measured: map[bool]measured{}, specs: map[evacuate.Name]api.MigrationSpec{}, claimed: map[evacuate.Name]records.Stored{}}
+	r := &reader{options: o, services: evacuate.Services{}, configMaps: map[evacuate.Name]*corev1.ConfigMap{}, measured: map[bool]measured{}, specs: map[evacuate.Name]api.MigrationSpec{}, claimed: map[evacuate.Name]records.Stored{}, underWay: map[evacuate.Name]bool{}}
 	if r.source, err = from.Connect(nil); err != nil {
 		return nil, err
 	}
 	if r.destination, err = to.Connect(nil); err != nil {
 		return nil, err
 	}
-	here, err := r.source.ID(ctx)
-	if err != nil {
+	if r.here, err = r.source.ID(ctx); err != nil {
 		return nil, command.Unreachable(r.source.Name(), err)
 	}
 	there, err := r.destination.ID(ctx)
 	if err != nil {
 		return nil, command.Unreachable(r.destination.Name(), err)
 	}
-	if here == there {
+	if r.here == there {
 		return nil, command.Usagef("%s and %s are the same cluster: an evacuation moves to another one; give --to-context or --to-kubeconfig", r.source.Name(), r.destination.Name())
 	}
 	return r, nil
@@ -282,8 +286,13 @@ func (r *reader) readRecords(ctx context.Context) error {
 	histories := map[bool][]*api.History{}
 	took := map[bool][]time.Duration{}
 	for _, m := range all {
-		if records.Completed(m.Migration) == "" && !r.creation.owns(m.Migration) {
-			r.claimed[evacuate.Name{Namespace: cmp.Or(m.Spec.Source.Namespace, m.Namespace), Name: m.Spec.Source.Name}] = m
+		of := evacuate.Name{Namespace: cmp.Or(m.Spec.Source.Namespace, m.Namespace), Name: m.Spec.Source.Name}
+		switch {
+		case records.Completed(m.Migration) != "" || !claimsIn(r.here, m.Migration):
+		case !r.creation.owns(m.Migration):
+			r.claimed[of] = m
+		case m.Status.Baseline != nil:
+			r.underWay[of] = true
 		}
 		copies := slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool { return v.Method == api.MethodCopy })
 		histories[copies] = append(histories[copies], m.Status.History)
@@ -297,4 +306,13 @@ func (r *reader) readRecords(ctx context.Context) error {
 		r.measured[copies] = known
 	}
 	return nil
+}
+
+// claimsIn reports whether the source of a Migration is, or may be, in the cluster that stores it. A kubeconfig is one of
+// another cluster, as long as the Migration has not begun.
+func claimsIn(here types.UID, m *api.Migration) bool {
+	if base := m.Status.Baseline; base != nil {
+		return base.SourceCluster == "" || base.SourceCluster == here
+	}
+	return m.Spec.Source.KubeConfigSecretRef == nil
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
 	"github.com/sliceshift/sliceshift/internal/clusters"
@@ -28,7 +29,8 @@ import (
 func serve(t *testing.T, objects ...client.Object) (*apitest.Server, *clusters.Connection) {
 	t.Helper()
 	s := apitest.Serve(t, map[schema.GroupVersion]map[string]string{
-		corev1.SchemeGroupVersion: {"nodes": "Node", "pods": "Pod", "resourcequotas": "ResourceQuota", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "serviceaccounts": "ServiceAccount"},
+		corev1.SchemeGroupVersion: {"nodes": "Node", "pods": "Pod", "resourcequotas": "ResourceQuota", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "serviceaccounts": "ServiceAccount", "persistentvolumes": "PersistentVolume", "namespaces": "Namespace"},
+		api.GroupVersion:          {"evacuations": "Evacuation", "migrations": "Migration"},
 		storagev1.SchemeGroupVersion: {
 			"storageclasses": "StorageClass", "csinodes": "CSINode", "volumeattachments": "VolumeAttachment", "csistoragecapacities": "CSIStorageCapacity",
 		},
@@ -160,5 +162,33 @@ func TestReadSource(t *testing.T) {
 	}
 	if len(r.configMaps) != 1 || !strings.Contains(r.configMaps[shop("settings")].Data["DB_HOST"], "db") || len(r.notes) > 0 {
 		t.Errorf("ConfigMaps %v, notes %q", r.configMaps, r.notes)
+	}
+}
+
+// TestLeftWithoutRights: a report lists the StatefulSets for a user who may not list volumes. Another error ends it.
+func TestLeftWithoutRights(t *testing.T) {
+	for situation, tc := range map[string]struct {
+		err   error
+		fails bool
+		known bool
+	}{
+		"may list volumes":     {nil, false, true},
+		"may not list volumes": {apierrors.NewForbidden(schema.GroupResource{}, "", nil), false, false},
+		"broken":               {apierrors.NewInternalError(errors.New("broken")), true, false},
+	} {
+		t.Run(situation, func(t *testing.T) {
+			s, connection := serve(t)
+			s.Before = func(r *http.Request) error {
+				if r.PathValue("resource") == "persistentvolumes" {
+					return tc.err
+				}
+				return nil
+			}
+			r := course{Migrations: []moved{{Source: name{Namespace: "shop", Name: "web"}}}}
+			err := r.readLeft(t.Context(), connection)
+			if (err != nil) != tc.fails || err == nil && (len(r.Left) != 1 || (r.Left[0].Volumes != nil) != tc.known) {
+				t.Errorf("%v: %+v", err, r.Left)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,8 +33,8 @@ type left struct {
 	// Running are the StatefulSets with replicas, and Empty those without.
 	Running []string `json:"running"`
 	Empty   []string `json:"empty"`
-	// Volumes is the number of volumes that ordinals have left behind.
-	Volumes int `json:"keptVolumes"`
+	// Volumes is the number of volumes that ordinals have left behind; absent if the user may not list volumes.
+	Volumes *int `json:"keptVolumes,omitempty"`
 }
 
 // Report prints the report of an Evacuation as Markdown, HTML, SVG or JSON.
@@ -93,7 +94,8 @@ func (r *course) readLeft(ctx context.Context, connection *clusters.Connection) 
 		}
 	}
 	volumes, err := kept.All(ctx, connection.Live(), plan.Kubectl(connection.Name(), connection.Flags()))
-	if err != nil {
+	hidden := apierrors.IsForbidden(err)
+	if err != nil && !hidden {
 		return err
 	}
 	from := sets.Of(connection)
@@ -110,10 +112,8 @@ func (r *course) readLeft(ctx context.Context, connection *clusters.Connection) 
 				next.Empty = append(next.Empty, set.Name)
 			}
 		}
-		for _, v := range volumes {
-			if strings.HasPrefix(v.Claim, namespace+"/") {
-				next.Volumes++
-			}
+		if !hidden {
+			next.Volumes = new(len(slices.DeleteFunc(slices.Clone(volumes), func(v kept.Volume) bool { return !strings.HasPrefix(v.Claim, namespace+"/") })))
 		}
 		r.Left = append(r.Left, next)
 	}
@@ -141,7 +141,11 @@ func (r course) page() page.Page {
 	}
 	behind := page.Section{Title: "Left behind, by namespace", Head: []string{"Namespace", "StatefulSets that run", "StatefulSets without replicas", "Volumes"}}
 	for _, l := range r.Left {
-		behind.Rows = append(behind.Rows, []string{l.Namespace, listed(l.Running), listed(l.Empty), strconv.Itoa(l.Volumes)})
+		volumes := "?"
+		if l.Volumes != nil {
+			volumes = strconv.Itoa(*l.Volumes)
+		}
+		behind.Rows = append(behind.Rows, []string{l.Namespace, listed(l.Running), listed(l.Empty), volumes})
 	}
 	p.Sections = append(p.Sections, behind)
 	return p

@@ -166,7 +166,7 @@ func (r *reader) factsOf(j judged) evacuate.Set {
 	name := client.ObjectKeyFromObject(j)
 	s := evacuate.Set{
 		Name: name, APIVersion: j.Kind.APIVersion(), Wave: j.m.Spec.Wave, Replicas: j.plan.Summary.Replicas, Budget: j.plan.Summary.Budget,
-		Obstacles: r.obstaclesOf(j, name), Idle: ptr.Deref(j.Spec.Replicas, 1) == 0, Quota: preflight.Arriving(j.m, j.StatefulSet), Templates: r.templatesOf(j),
+		AtOnce: j.plan.Summary.MaxInFlight, Begun: r.underWay[name], Obstacles: r.obstaclesOf(j, name), Idle: ptr.Deref(j.Spec.Replicas, 1) == 0, Quota: preflight.Arriving(j.m, j.StatefulSet), Templates: r.templatesOf(j),
 	}
 	if ref := metav1.GetControllerOf(j); ref != nil {
 		s.Owner = ref.Kind + "/" + ref.Name
@@ -208,8 +208,12 @@ func (r *reader) claims(name evacuate.Name) []plan.Finding {
 }
 
 // obstaclesOf returns the findings that forbid the move of a set, or the reason for which its move would stall. The
-// migration that moves it already is named once, although its fence is found, too.
+// migration that moves it already is named once, although its fence is found, too. A set that is under way for the
+// Evacuation that is written again has none: its own Migration reports them.
 func (r *reader) obstaclesOf(j judged, name evacuate.Name) []plan.Finding {
+	if r.underWay[name] {
+		return nil
+	}
 	p, obstacles := j.plan, r.claims(name)
 	claimed := len(obstacles) > 0
 	for _, f := range p.Findings {
