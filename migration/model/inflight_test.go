@@ -212,3 +212,95 @@ func TestClosedGateInABlock(t *testing.T) {
 		}
 	}
 }
+
+// TestStalledBudgetsInABlock: a second PodDisruptionBudget, or a tool that restores its own version, holds the next stop
+// although an ordinal of the block is down at any time. Those that are down arrive, the tool is not fought, and the rest
+// moves when the cause is removed (I4, I6, I9).
+func TestStalledBudgetsInABlock(t *testing.T) {
+	c := plantest.Scenario{Replicas: 6, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(2), Spec: atOnce(2, plan.Spec{})}
+	for name, tc := range map[string]struct {
+		begins  func(*play) func(*play)
+		reasons string
+	}{
+		"a second budget": {func(y *play) func(*play) {
+			w := &model{machine: y.machine}
+			undo := authorDoubles(plan.SourceSide)(w)
+			if undo == nil {
+				return nil
+			}
+			return func(y *play) { undo(w) }
+		}, api.ReasonSeveralBudgets},
+		"a tool": {func(y *play) func(*play) {
+			if len(y.State.Source.Budgets) != 1 || y.State.Source.Budgets[0].Fence == "" {
+				return nil
+			}
+			y.putBack(plan.SourceSide, "flux")
+			form := y.State.Source.Budgets[0].Form
+			return func(y *play) { y.handsBack(plan.SourceSide, form) }
+		}, api.ReasonForeignBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stalled := 0
+			afterEach(t, c, func(n int, y *play) {
+				if len(y.held) == 0 || y.State.Source.Set.Replicas < 3 {
+					return
+				}
+				undo := tc.begins(y)
+				if undo == nil {
+					return
+				}
+				left := y.State.Source.Set.Replicas
+				var hold plan.Hold
+				for range 120 {
+					decision := y.machine.pass(y.p, y.fair())
+					y.State.Now = y.State.Now.Add(decision.Wait)
+					y.settleAll(everyone, func() {}) // what the other writer allows exceeds d (I4)
+					if e := decision.Effect; e != nil && (e.Verb == plan.ScaleDown || e.Verb == plan.SetBudget) {
+						t.Fatalf("after write %d: %s\n%s", n, e, y.story())
+					}
+					if decision.Hold != nil {
+						hold = *decision.Hold
+					}
+				}
+				if y.State.Source.Set.Replicas != left || len(y.held) > 0 || !hold.Stalled || hold.Reason != tc.reasons {
+					t.Fatalf("after write %d: the source has %d of %d ordinals, %v are down, and %+v\n%s", n, y.State.Source.Set.Replicas, left, keys(y.held), hold, y.story())
+				}
+				stalled++
+				undo(y)
+				y.end()
+			})
+			if stalled == 0 {
+				t.Error("no ordinal was down")
+			}
+		})
+	}
+}
+
+// TestDeletedInABlockOfTwoBudgets: a Migration is deleted while an ordinal of a block is down and a second budget stalls the
+// next stop. It ends only when no ordinal is down (I6).
+func TestDeletedInABlockOfTwoBudgets(t *testing.T) {
+	c := plantest.Scenario{Replicas: 4, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(2), Spec: atOnce(2, plan.Spec{})}
+	deleted := 0
+	afterEach(t, c, func(n int, y *play) {
+		if len(y.held) == 0 || authorDoubles(plan.SourceSide)(&model{machine: y.machine}) == nil {
+			return
+		}
+		deleted++
+		y.State.Deleting = true
+		y.version++
+		for range 120 {
+			decision := y.machine.pass(y.p, y.fair())
+			if decision.Record != nil && decision.Record.Completed != "" && len(y.held) > 0 {
+				t.Fatalf("after write %d: it ends, and %v are down\n%s", n, keys(y.held), y.story())
+			}
+			y.State.Now = y.State.Now.Add(decision.Wait)
+			y.settleAll(everyone, func() {})
+		}
+		if len(y.held) > 0 {
+			t.Fatalf("after write %d: %v stay down\n%s", n, keys(y.held), y.story())
+		}
+	})
+	if deleted == 0 {
+		t.Error("no ordinal was down")
+	}
+}

@@ -147,6 +147,10 @@ func TestStopped(t *testing.T) {
 		"back: it is there as yet":  {plantest.InTurn(back, func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 3} }), false},
 		"it has come to its taker":  {func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 3} }, true},
 		"it was with neither, back": {plantest.InTurn(leavesSource, back), true},
+		"one beside it is down": {func(s *plan.Snapshot) {
+			s.Record.Handoff, s.Record.Further = &api.Handoff{Ordinal: 2}, []api.Handoff{{Ordinal: 3}}
+		}, false},
+		"one begins beside it": {func(s *plan.Snapshot) { s.Record.Further = []api.Handoff{{Ordinal: 3}} }, false},
 	} {
 		if got := parted(tc.change).stopped(); got != tc.want {
 			t.Errorf("%s: stopped %t", name, got)

@@ -149,6 +149,9 @@ func (p foreignPlanner) heed() *plan.Decision {
 	if decision == nil || decision.Record != nil || !p.Deleting {
 		return decision
 	}
+	if p.downInFlight() > 0 { // an ordinal beside this one starts first
+		return nil
+	}
 	if p.Focused { // a decision about the budgets needs all ordinals
 		return cmp.Or(settleOf(p.View).keepPolicies(), done())
 	}

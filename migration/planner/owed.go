@@ -11,8 +11,11 @@ import (
 // between find none, so it happens only while no ordinal is down. The owed copy is recorded first.
 func (p dependencyPlanner) replace(d plan.Dependency) *plan.Decision {
 	switch {
-	case p.stopped():
-		return nil
+	case p.downInFlight() > 0:
+		return &plan.Decision{Hold: &plan.Hold{
+			Reason:  api.ReasonNeighborFirst,
+			Message: "waiting until no ordinal is down: " + p.there(d) + " is then deleted and created again, because it cannot be updated",
+		}}
 	case p.owes(d) < 0:
 		next := p.Record
 		next.Owed = append(slices.Clone(next.Owed), api.OwedCopy{Kind: d.Kind, Name: d.Name, UID: d.Copy.UID})

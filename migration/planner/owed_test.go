@@ -20,10 +20,15 @@ func TestH10Replace(t *testing.T) {
 	handoff := func(ordinal int32) func(*plan.Snapshot, *plan.Dependency) {
 		return func(s *plan.Snapshot, _ *plan.Dependency) { s.Record.Handoff = &api.Handoff{Ordinal: ordinal} }
 	}
+	beside := func(ordinal int32) func(*plan.Snapshot, *plan.Dependency) {
+		return func(s *plan.Snapshot, _ *plan.Dependency) {
+			s.Record.Further = []api.Handoff{{Ordinal: ordinal}}
+		}
+	}
 	old, anew := there("1", copiedOnce("", 0)), there("2", func(c *plan.Copy) { c.Marked, c.Copied, c.UID = true, "2", "v" })
 	gone := having(func(d *plan.Dependency) { d.Origin = "" })
 	unread := func(s *plan.Snapshot, _ *plan.Dependency) { s.Spec.Dependencies.Copy = false }
-	const records, deletes, creates, pays, nothing = "it is recorded", "DeleteCopy", "CreateCopy", "it is paid", "nothing"
+	const records, deletes, creates, pays, waits, nothing = "it is recorded", "DeleteCopy", "CreateCopy", "it is paid", "it waits", "nothing"
 	for name, tc := range map[string]struct {
 		changes []func(*plan.Snapshot, *plan.Dependency)
 		want    string
@@ -31,6 +36,8 @@ func TestH10Replace(t *testing.T) {
 		"it is owed first":                 {[]func(*plan.Snapshot, *plan.Dependency){old, rigid}, records},
 		"it is":                            {[]func(*plan.Snapshot, *plan.Dependency){old, rigid, owing}, deletes},
 		"an ordinal is on its way":         {[]func(*plan.Snapshot, *plan.Dependency){old, rigid, owing, handoff(3)}, nothing},
+		"one is, beside one that is down":  {[]func(*plan.Snapshot, *plan.Dependency){old, rigid, owing, handoff(1), beside(3)}, waits},
+		"one begins beside one":            {[]func(*plan.Snapshot, *plan.Dependency){old, rigid, owing, beside(3)}, waits},
 		"one is about to go":               {[]func(*plan.Snapshot, *plan.Dependency){old, rigid, owing, handoff(1)}, deletes},
 		"it is gone":                       {[]func(*plan.Snapshot, *plan.Dependency){owing}, creates},
 		"and in a pause":                   {[]func(*plan.Snapshot, *plan.Dependency){owing, mode(api.ModePause)}, creates},
@@ -47,7 +54,10 @@ func TestH10Replace(t *testing.T) {
 			decision := destinationPlanner{p.View}.prepare()
 			got := nothing
 			switch {
-			case decision == nil || decision.Hold != nil:
+			case decision == nil:
+			case decision.Hold != nil && decision.Hold.Reason == api.ReasonNeighborFirst:
+				got = waits
+			case decision.Hold != nil:
 			case decision.Effect != nil:
 				got = string(decision.Effect.Verb)
 			case len(decision.Record.Owed) == 0:

@@ -81,10 +81,11 @@ func viewOf(s plan.Snapshot) *View {
 	return p
 }
 
-// stopped reports whether an ordinal in flight is down. It is started before any step that may wait for another
-// party.
+// stopped reports whether the ordinal that the decision is about has left its giver. It is started before any step that
+// may wait for another party. Others may be down beside it: see downInFlight. One that still runs waits nevertheless,
+// because a block that follows the other always has one down.
 func (p *View) stopped() bool {
-	return p.downInFlight() > 0
+	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
 }
 
 // fence returns the fence of the current epoch. It is on every object written in this epoch: both StatefulSets,

@@ -258,7 +258,7 @@ func (p budgetPlanner) giveBack(name plan.SideName) *plan.Decision {
 // does not change forms that cannot be recorded yet.
 func (p budgetPlanner) curb() *plan.Decision {
 	author := wordPlanner{p.View, p}
-	if p.Record.Baseline.DisruptionBudget == nil || !p.stopped() || author.refused() != nil || len(author.words()) > 0 {
+	if p.Record.Baseline.DisruptionBudget == nil || p.downInFlight() == 0 || author.refused() != nil || len(author.words()) > 0 {
 		return nil
 	}
 	n := p.downInFlight()
