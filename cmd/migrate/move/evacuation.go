@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,8 +47,15 @@ func (o *modeOptions) steerAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if e.Status.State == api.EvacuationCompleted && e.Status.ObservedGeneration == e.Generation {
+		return o.afterAllMoved(ctx, connection, e)
+	}
 	if mode := evacuationModes[o.mode]; cmp.Or(e.Spec.Mode, api.EvacuationRun) == mode {
-		fmt.Fprintf(o.Out, "evacuation %s is %s already\n", key, o.state())
+		state := o.state()
+		if e.Status.State == api.EvacuationRolledBack {
+			state = "rolled back"
+		}
+		fmt.Fprintf(o.Out, "evacuation %s is %s already\n", key, state)
 	} else {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": e.UID}, "spec": map[string]any{"mode": mode}})
 		if err == nil {
@@ -62,6 +70,16 @@ func (o *modeOptions) steerAll(ctx context.Context) error {
 		return nil
 	}
 	return o.offerWaysBack(ctx, connection, e)
+}
+
+// afterAllMoved handles a mode for an Evacuation whose Migrations have all completed: none of them can be turned any more.
+func (o *modeOptions) afterAllMoved(ctx context.Context, connection *clusters.Connection, e *api.Evacuation) error {
+	key := client.ObjectKeyFromObject(e)
+	if o.mode != api.ModeRollback {
+		fmt.Fprintf(o.Out, "evacuation %s is completed: there is nothing to do\n", key)
+		return nil
+	}
+	return errors.Join(o.offerWaysBack(ctx, connection, e), fmt.Errorf("evacuation %s is completed, so none of its Migrations is rolled back", key))
 }
 
 // offerWaysBack prints the commands that plan the reverse of the moves that have completed: a rollback turns none of them.
@@ -81,12 +99,8 @@ func (o *modeOptions) offerWaysBack(ctx context.Context, connection *clusters.Co
 			ways = append(ways, o.otherWay(&storedMigration{Migration: m, connection: connection}))
 		}
 	}
-	if len(ways) == 0 {
-		return nil
-	}
-	fmt.Fprintf(o.Out, "%d of its %d Migrations completed before: their StatefulSets stay at the destination. To take one back, move it the other way:\n", len(ways), len(e.Spec.Migrations))
-	for _, way := range ways {
-		fmt.Fprintf(o.Out, "  %s\n", way)
+	if len(ways) > 0 {
+		fmt.Fprintf(o.Out, "%d of its %d Migrations completed before: their StatefulSets stay at the destination. To take one back, move it the other way:\n  %s\n", len(ways), len(e.Spec.Migrations), strings.Join(ways, "\n  "))
 	}
 	return nil
 }
