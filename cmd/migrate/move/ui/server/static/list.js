@@ -43,23 +43,32 @@ export function showList(main) {
 // evacuations lists those that the moves are of, with how many of these have moved.
 function evacuations() {
   const all = {};
-  if (!world.known?.remote) {
-    for (const { namespace, evacuation, state } of world.rows.values()) {
-      if (!evacuation) continue;
-      const one = all[`${namespace}/${evacuation}`] ??= { moved: 0, total: 0 };
-      one.total += 1;
-      if (state === 'moved') one.moved += 1;
-    }
+  for (const { namespace, evacuation, state } of world.rows.values()) {
+    if (!evacuation) continue;
+    const one = all[`${namespace}/${evacuation}`] ??= { moved: 0, total: 0 };
+    one.total += 1;
+    if (state === 'moved') one.moved += 1;
   }
   return Object.entries(all).sort(([a], [b]) => before(a, b));
 }
 
-const links = () => evacuations().map(([name, { moved, total }]) => el('p', {}, el('a', { href: `#/evacuation/${name}` }, `Evacuation ${name}`), `: ${moved} of ${plural(total, 'Migration')} moved`));
+const links = () => evacuations().map(([name, { moved, total }]) => el('p', {}, entrance(name), `: ${moved} of ${plural(total, 'Migration')} moved`));
+
+// The page of a manager reads no Evacuations: there the name of one selects its moves in the list.
+const entrance = (name) => (world.known?.remote
+  ? el('button', { type: 'button', click: () => select(`evacuation ${name}`) }, `Evacuation ${name}`)
+  : el('a', { href: `#/evacuation/${name}` }, `Evacuation ${name}`));
+
+function select(filter) {
+  const find = byId('find');
+  find.value = filter;
+  find.dispatchEvent(new Event('input'));
+}
 
 // Names are ASCII: that of no language is asked for their order.
 const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-const text = (row) => [row.namespace, row.name, row.state, row.sides[0].name, row.sides[1].name, row.record ? 'run' : ''].join(' ').toLowerCase();
+const text = (row) => [row.namespace, row.name, row.state, row.sides[0].name, row.sides[1].name, row.record ? 'run' : '', row.evacuation ? `evacuation ${row.namespace}/${row.evacuation}` : ''].join(' ').toLowerCase();
 
 const cell = (attributes, ...children) => el('td', { ...attributes, role: 'cell' }, ...children);
 

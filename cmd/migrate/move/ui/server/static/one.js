@@ -37,7 +37,7 @@ function head(row, detail, at) {
         type: 'button', id: action.verb, class: action.verb === 'rollback' && 'danger', disabled: Boolean(action.refused), title: action.refused || action.text, click: () => act(action.verb),
       }, labels[action.verb])))),
     el('p', { class: 'faint' }, `${sideName(row.sides[0].name)} → ${sideName(row.sides[1].name)}`,
-      row.evacuation && !world.known?.remote && [', of ', el('a', { href: `#/evacuation/${row.namespace}/${row.evacuation}` }, `Evacuation ${row.evacuation}`)]),
+      row.evacuation && [', of ', world.known?.remote ? `Evacuation ${row.evacuation}` : el('a', { href: `#/evacuation/${row.namespace}/${row.evacuation}` }, `Evacuation ${row.evacuation}`)]),
     el('nav', { class: 'tabs', 'aria-label': 'Views' }, views.map(([view, text, path]) => el('a', { href: `#/${row.key}${path}`, 'aria-current': at.view === view && 'page' }, text))),
   ];
 }
