@@ -21,7 +21,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -215,8 +214,8 @@ func (r *reader) expectNone(ctx context.Context, e *api.Evacuation) error {
 	err := r.source.Live().Get(ctx, client.ObjectKeyFromObject(e), &api.Evacuation{})
 	switch {
 	case err == nil:
-		return fmt.Errorf("cluster %s has an Evacuation %s/%s already, and nothing was written: to see it, %s; to write one of the rest, delete it first, which stops no Migration: %s",
-			r.source.Name(), e.Namespace, e.Name, r.Again("status", "evacuation/"+e.Name, e.Namespace), plan.Kubectl(r.source.Name(), r.source.Flags()).Do("delete", "evacuation", "-n", e.Namespace, e.Name))
+		return fmt.Errorf("cluster %s has an Evacuation %s/%s already, and nothing was written: to see it, %s; to write one of the rest, delete it first, which stops no Migration",
+			r.source.Name(), e.Namespace, e.Name, r.Again("status", "evacuation/"+e.Name, e.Namespace))
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return nil
 	default:
