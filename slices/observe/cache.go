@@ -64,7 +64,7 @@ func (t trimmer) trim(object any) (any, error) {
 	return object, nil
 }
 
-// common is what the pods of a revision usually have in common, a fifth of a pod.
+// common is what the pods of a revision usually have in common, a quarter of a trimmed pod.
 type common struct {
 	owners     []metav1.OwnerReference
 	init, main []corev1.Container

@@ -92,6 +92,7 @@ type growthFigures struct {
 	Migrations      fewAndMany `json:"migrations"`
 	PerSecond       fewAndMany `json:"per_second"`
 	ReadsPerHandoff fewAndMany `json:"reads_per_handoff"`
+	CPUPerHandoff   fewAndMany `json:"cpu_seconds_per_handoff"`
 }
 
 type furtherFigures struct {
@@ -107,6 +108,9 @@ type fewAndMany struct {
 // measured reports whether the layout was measured.
 func (f layoutFigures) measured() bool { return f.Migrations > 0 }
 
+// cpuPerHandoff returns the manager's processor time for each handoff, in seconds.
+func (f layoutFigures) cpuPerHandoff() float64 { return f.CPUSeconds / float64(max(1, f.Arrived)) }
+
 // compare fills in the figures that derive from several parts.
 func (f *figures) compare() {
 	few, many, longer := f.Few, f.OneNamespace, f.Longer
@@ -121,6 +125,7 @@ func (f *figures) compare() {
 		Migrations:      fewAndMany{float64(few.Migrations), float64(many.Migrations)},
 		PerSecond:       fewAndMany{few.PerSecond, many.PerSecond},
 		ReadsPerHandoff: fewAndMany{few.ReadsPerHandoff, many.ReadsPerHandoff},
+		CPUPerHandoff:   fewAndMany{few.cpuPerHandoff(), many.cpuPerHandoff()},
 	}
 }
 

@@ -13,6 +13,7 @@ const (
 	mostReads       = 25.0
 	aimReads        = 15.0
 	mostReadsGrowth = 1.2
+	mostCPUGrowth   = 1.3
 	mostWrites      = 9.0
 	mostFirstStop   = 5.0
 	mostSilent      = 10.0
@@ -69,13 +70,18 @@ func (f *figures) growthRows() []measure.Row {
 		}
 		return fmt.Sprintf(format+", "+format, v.Few, v.Many)
 	}
-	return []measure.Row{
+	rows := []measure.Row{
 		measure.Shown("growth, Migrations", both("%.0f", g.Migrations)),
 		measure.Shown("growth, handoffs a second", both("%.2f", g.PerSecond)),
 		measure.Shown("growth, reads a handoff", both("%.1f", g.ReadsPerHandoff)),
+		measure.Shown("growth, manager's processor time for a handoff, s", both("%.3f", g.CPUPerHandoff)),
 		measure.Judged("a further handoff, reads", "%.1f", f.Further.Reads, mostReads, "").Aim("%.1f", aimReads),
 		measure.Judged("a further handoff, writes", "%.1f", f.Further.Writes, mostWrites, ""),
 	}
+	if f.OneNamespace.measured() {
+		rows = append(rows, measure.Judged("growth, processor time for a handoff: many / few", "%.2f", g.CPUPerHandoff.Many/g.CPUPerHandoff.Few, mostCPUGrowth, ""))
+	}
+	return rows
 }
 
 func (l named) rows(alone aloneFigures) []measure.Row {
