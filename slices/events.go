@@ -18,24 +18,20 @@ import (
 	"github.com/sliceshift/sliceshift/slices/decide"
 )
 
-// An event is sent for each created or deleted pod, up to these limits for each set and for each namespace. Otherwise, a
-// roll-out of thousands of pods, or a thousand new sets, would double the writes and push out the events that users look for.
-// client-go also keeps each event for at least 6 minutes (client-go/tools/events, finishTime). For a set, Kubernetes' own
-// recorder combines the same number of similar events (client-go/tools/record, defaultAggregateMaxEvents).
+// An event is sent for each created or deleted pod, up to these limits for each set. Otherwise, a roll-out of thousands of
+// pods would double the writes and push out the events that users look for. Kubernetes' own recorder combines the same
+// number of similar events (client-go/tools/record, defaultAggregateMaxEvents).
 const (
-	eventsAtOnce   = 10
-	eventsASecond  = 0.1
-	inSpaceAtOnce  = 200
-	inSpaceASecond = 1
+	eventsAtOnce  = 10
+	eventsASecond = 0.1
 )
 
-// moderate is an event recorder that limits the normal events of each set and of each namespace. It passes all warnings.
+// moderate is an event recorder that limits the normal events of each set. It passes all warnings.
 type moderate struct {
 	events.EventRecorder
 	clock clock.PassiveClock
 
-	mu sync.Mutex
-	// limits holds the limits of sets, and by an empty name those of namespaces.
+	mu     sync.Mutex
 	limits map[types.NamespacedName]flowcontrol.PassiveRateLimiter
 }
 
@@ -55,34 +51,19 @@ func (m *moderate) Eventf(regarding, related runtime.Object, kind, reason, actio
 func (m *moderate) allows(set types.NamespacedName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.limit(set, eventsASecond, eventsAtOnce).TryAccept() && m.limit(spaceOf(set), inSpaceASecond, inSpaceAtOnce).TryAccept()
-}
-
-// spaceOf returns the key of the limit of a set's namespace.
-func spaceOf(set types.NamespacedName) types.NamespacedName {
-	return types.NamespacedName{Namespace: set.Namespace}
-}
-
-func (m *moderate) limit(of types.NamespacedName, aSecond float32, atOnce int) flowcontrol.PassiveRateLimiter {
-	limit, known := m.limits[of]
+	limit, known := m.limits[set]
 	if !known {
-		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(aSecond, atOnce, m.clock)
-		m.limits[of] = limit
+		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(eventsASecond, eventsAtOnce, m.clock)
+		m.limits[set] = limit
 	}
-	return limit
+	return limit.TryAccept()
 }
 
-// forget removes the state of a deleted set, and with the last set of a namespace that of the namespace.
+// forget removes the state of a deleted set.
 func (m *moderate) forget(set types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.limits, set)
-	for other := range m.limits {
-		if other.Namespace == set.Namespace && other.Name != "" {
-			return
-		}
-	}
-	delete(m.limits, spaceOf(set))
 }
 
 // warn sends the warnings of a decision. Those about the spec are sent once for each generation.

@@ -1,7 +1,6 @@
 package slices
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,31 +72,5 @@ func TestEventsOfManyPods(t *testing.T) {
 	told.forget(client.ObjectKeyFromObject(web))
 	if got := tell(web, corev1.EventTypeNormal, 200); got != eventsAtOnce {
 		t.Errorf("%d events of a set that was made anew", got)
-	}
-}
-
-// TestEventsOfManySets: many sets of a namespace do not flood the events, and those of other namespaces are still sent. A
-// namespace without sets leaves nothing behind.
-func TestEventsOfManySets(t *testing.T) {
-	ears := &slicetest.Heard{}
-	told := newModerate(ears, testingclock.NewFakePassiveClock(slicetest.Noon))
-	var sets []*api.StatefulSet
-	for i := range 3 * inSpaceAtOnce {
-		sets = append(sets, slicetest.NamedSet(fmt.Sprint("web-", i), nil))
-	}
-	elsewhere := slicetest.NamedSet("web", nil)
-	elsewhere.Namespace = "elsewhere"
-	for i, set := range append(sets, elsewhere) {
-		before := len(ears.Lines)
-		told.Eventf(set, nil, corev1.EventTypeNormal, "SuccessfulCreate", "Create", "a pod")
-		if sent, want := len(ears.Lines) > before, i < inSpaceAtOnce || set == elsewhere; sent != want {
-			t.Fatalf("event %d of %s: sent %t, want %t", i, set.Namespace, sent, want)
-		}
-	}
-	for _, set := range append(sets, elsewhere) {
-		told.forget(client.ObjectKeyFromObject(set))
-	}
-	if len(told.limits) > 0 {
-		t.Errorf("%d limits are left", len(told.limits))
 	}
 }
