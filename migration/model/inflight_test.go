@@ -228,7 +228,7 @@ func TestStalledBudgetsInABlock(t *testing.T) {
 			if undo == nil {
 				return nil
 			}
-			return func(y *play) { undo(w) }
+			return func(*play) { undo(w) }
 		}, api.ReasonSeveralBudgets},
 		"a tool": {func(y *play) func(*play) {
 			if len(y.State.Source.Budgets) != 1 || y.State.Source.Budgets[0].Fence == "" {

@@ -64,7 +64,7 @@ func TestKept(t *testing.T) {
 // at. A later process deletes what a killed one has left of them, without being asked.
 func TestNotKept(t *testing.T) {
 	for name, change := range map[string]func(*clusters, *Facts){
-		"the policy was deleted": func(c *clusters, f *Facts) { f.Policy = Policy{} },
+		"the policy was deleted": func(_ *clusters, f *Facts) { f.Policy = Policy{} },
 		"another policy":         func(_ *clusters, f *Facts) { f.Policy.Others = []string{"allow-all"} },
 		"the source is slow": func(_ *clusters, f *Facts) {
 			f.Ask.LatencyLimit, f.Latest = time.Millisecond, &Requests{All: 9, P99: time.Second}

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -187,7 +188,7 @@ func crowded(o *Observer, sets int) {
 // BenchmarkCrowd measures a pass during a handoff in a namespace with other sets.
 func BenchmarkCrowd(b *testing.B) {
 	for _, others := range []int{0, 10, 100} {
-		b.Run(fmt.Sprint(others), func(b *testing.B) {
+		b.Run(strconv.Itoa(others), func(b *testing.B) {
 			o, m := large(10)
 			crowded(o, others)
 			b.ReportAllocs()

@@ -100,7 +100,7 @@ func (v view) create(role volumes.Role) volumes.Verdict {
 	verdict := v.onMover(volumes.CreateMover, role)
 	action := &verdict.Action.Copy
 	action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.Attempt.Passes > 0
-	if action.Verify = v.verify(); keeps(action.Verify) && !(role == volumes.RoleWarm && v.based()) {
+	if action.Verify = v.verify(); keeps(action.Verify) && (role != volumes.RoleWarm || !v.based()) {
 		action.Copy = v.Incoming.Ref.Name
 	}
 	action.Relayed, action.Fresh = v.relays(), role == volumes.RoleReceiver && !v.Attempt.Filling

@@ -186,8 +186,10 @@ func TestBatchOfMany(t *testing.T) {
 		if &lists[1].Items[0] != &lists[2].Items[0] {
 			t.Error("each caller has a copy of the list")
 		}
-		one, other := append(lists[1].Items, corev1.Pod{}), append(lists[2].Items, corev1.Pod{})
-		if one[1].Name = "added"; other[1].Name != "" {
+		for i := range lists {
+			lists[i].Items = append(lists[i].Items, corev1.Pod{})
+		}
+		if lists[1].Items[1].Name = "added"; lists[2].Items[1].Name != "" {
 			t.Error("what one has added to its list is in that of others")
 		}
 	})

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,29 +167,28 @@ func manifestSets(path, name string) ([]appsv1.StatefulSet, error) {
 // statefulSets returns the StatefulSets of known kinds in a document, which may be a list. Documents of other kinds may have
 // any form.
 func statefulSets(document []byte) (all []appsv1.StatefulSet, err error) {
-	var of struct {
-		metav1.TypeMeta
-		Items []json.RawMessage
-	}
+	var (
+		of   metav1.TypeMeta
+		list struct{ Items []json.RawMessage }
+		set  appsv1.StatefulSet
+	)
+	unread := json.Unmarshal(document, &of) != nil
 	known := []string{appsv1.SchemeGroupVersion.String(), slicesapi.GroupVersion.String()}
-	if json.Unmarshal(document, &of) != nil {
+	switch {
+	case unread:
+		return nil, nil
+	case of.Kind == "StatefulSet" && slices.Contains(known, of.APIVersion):
+		err = json.Unmarshal(document, &set)
+		return []appsv1.StatefulSet{set}, err
+	case !strings.HasSuffix(of.Kind, "List"):
 		return nil, nil
 	}
-	for _, item := range of.Items {
-		if strings.HasSuffix(of.Kind, "List") {
-			sets, err := statefulSets(item)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, sets...)
-		}
+	err = json.Unmarshal(document, &list)
+	for _, item := range list.Items {
+		sets, wrong := statefulSets(item)
+		all, err = append(all, sets...), cmp.Or(err, wrong)
 	}
-	if of.Kind != "StatefulSet" || !slices.Contains(known, of.APIVersion) {
-		return all, nil
-	}
-	var set appsv1.StatefulSet
-	err = json.Unmarshal(document, &set)
-	return append(all, set), err
+	return all, err
 }
 
 // snapshotClass is the setting of a snapshot's class in place, where class is the class of the volumes.

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,11 +100,12 @@ func TestFromManifest(t *testing.T) {
 	const other = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
 	named := func(name string) string { return strings.ReplaceAll(set, "NAME", name) }
 	list := func(kind string, sets ...string) string {
-		text := "apiVersion: v1\nkind: " + kind + "\nitems:\n"
+		var text strings.Builder
+		fmt.Fprintf(&text, "apiVersion: v1\nkind: %s\nitems:\n", kind)
 		for _, each := range sets {
-			text += "- " + strings.ReplaceAll(strings.TrimSuffix(each, "\n"), "\n", "\n  ") + "\n"
+			fmt.Fprintf(&text, "- %s\n", strings.ReplaceAll(strings.TrimSuffix(each, "\n"), "\n", "\n  "))
 		}
-		return text
+		return text.String()
 	}
 	for name, tc := range map[string]struct{ text, want string }{
 		"found":                   {other + "---\n" + named("db") + "---\n" + named("web"), ""},
