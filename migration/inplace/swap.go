@@ -99,7 +99,7 @@ func (f flight) alone(h Handed, s Slot) *Decision {
 		return nil
 	}
 	users := strings.Join(s.Claim.Users, ", ")
-	return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, users), "end that pod; the migration then continues: "+f.Kubectl.Do("delete", "pod", "-n", s.Ref.Namespace, s.Claim.Users[0]))
+	return stalls(api.ReasonClaimInUse, fmt.Sprintf("claim %s is used by pod %s: it may write to the volume", s.Ref.Name, users), "end that pod; the migration then continues: "+f.Kubectl.Do("describe", "pod", "-n", s.Ref.Namespace, s.Claim.Users[0]))
 }
 
 // arrived reports whether a claim of the ordinal was replaced, or its name is free.
