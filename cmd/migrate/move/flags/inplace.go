@@ -141,7 +141,7 @@ func manifestSets(path, name string) ([]appsv1.StatefulSet, error) {
 			break
 		}
 		var sets []appsv1.StatefulSet
-		if err == nil {
+		if err == nil && len(document) > 0 { // nothing stands between two separators
 			sets, err = statefulSets(document)
 		}
 		if err != nil {
@@ -164,19 +164,17 @@ func manifestSets(path, name string) ([]appsv1.StatefulSet, error) {
 	return nil, command.Usagef("--%s %s has no StatefulSet", FromManifest, path)
 }
 
-// statefulSets returns the StatefulSets of known kinds in a document, which may be a list. Documents of other kinds may have
-// any form.
+// statefulSets returns the StatefulSets of known kinds in a document, which may be a list.
 func statefulSets(document []byte) (all []appsv1.StatefulSet, err error) {
 	var (
 		of   metav1.TypeMeta
 		list struct{ Items []json.RawMessage }
 		set  appsv1.StatefulSet
 	)
-	unread := json.Unmarshal(document, &of) != nil
 	known := []string{appsv1.SchemeGroupVersion.String(), slicesapi.GroupVersion.String()}
-	switch {
-	case unread:
-		return nil, nil
+	switch err = json.Unmarshal(document, &of); {
+	case err != nil:
+		return nil, err
 	case of.Kind == "StatefulSet" && slices.Contains(known, of.APIVersion):
 		err = json.Unmarshal(document, &set)
 		return []appsv1.StatefulSet{set}, err
