@@ -183,13 +183,16 @@ func TestBatchOfMany(t *testing.T) {
 		if server.lists != 2 {
 			t.Errorf("%d lists", server.lists)
 		}
-		if &lists[1].Items[0] != &lists[2].Items[0] {
-			t.Error("each caller has a copy of the list")
-		}
+		memory, added := map[*corev1.Pod]bool{}, map[*corev1.Pod]bool{}
 		for i := range lists {
+			memory[&lists[i].Items[0]] = true
 			lists[i].Items = append(lists[i].Items, corev1.Pod{})
+			added[&lists[i].Items[1]] = true
 		}
-		if lists[1].Items[1].Name = "added"; lists[2].Items[1].Name != "" {
+		if len(memory) != server.lists {
+			t.Errorf("the callers have %d copies of %d lists", len(memory), server.lists)
+		}
+		if len(added) != len(lists) {
 			t.Error("what one has added to its list is in that of others")
 		}
 	})

@@ -141,7 +141,7 @@ func manifestSets(path, name string) ([]appsv1.StatefulSet, error) {
 			break
 		}
 		var sets []appsv1.StatefulSet
-		if err == nil && len(document) > 0 { // nothing stands between two separators
+		if err == nil {
 			sets, err = statefulSets(document)
 		}
 		if err != nil {
@@ -164,7 +164,8 @@ func manifestSets(path, name string) ([]appsv1.StatefulSet, error) {
 	return nil, command.Usagef("--%s %s has no StatefulSet", FromManifest, path)
 }
 
-// statefulSets returns the StatefulSets of known kinds in a document, which may be a list.
+// statefulSets returns the StatefulSets of known kinds in a document, which may be a list. Documents of other kinds may have
+// any form.
 func statefulSets(document []byte) (all []appsv1.StatefulSet, err error) {
 	var (
 		of   metav1.TypeMeta
@@ -172,9 +173,8 @@ func statefulSets(document []byte) (all []appsv1.StatefulSet, err error) {
 		set  appsv1.StatefulSet
 	)
 	known := []string{appsv1.SchemeGroupVersion.String(), slicesapi.GroupVersion.String()}
-	switch err = json.Unmarshal(document, &of); {
-	case err != nil:
-		return nil, err
+	_ = json.Unmarshal(document, &of) // a document in another form has no kind
+	switch {
 	case of.Kind == "StatefulSet" && slices.Contains(known, of.APIVersion):
 		err = json.Unmarshal(document, &set)
 		return []appsv1.StatefulSet{set}, err
