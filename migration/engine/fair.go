@@ -39,11 +39,12 @@ func urgency(m *api.Migration) int {
 }
 
 // priority returns a Migration's priority in the queue. One that has not begun, and that was never reported on
-// or waits in line, has the priority of those whose ordinals are down. A check costs little, and at its own
-// urgency nothing would be reported while others have work.
+// or waits in line, has the priority of those whose ordinals are down: at its own urgency nothing would be reported
+// while others have work. Those that an Evacuation holds are hundreds, and were checked when it was planned.
 func priority(m *api.Migration) int {
 	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
-	if m.Status.Baseline == nil && (progressing == nil || progressing.Reason == api.ReasonQueued) {
+	held := m.Spec.Mode == api.ModePause && m.Annotations[api.EvacuationHeldAnnotationKey] != ""
+	if !held && m.Status.Baseline == nil && (progressing == nil || progressing.Reason == api.ReasonQueued) {
 		return urgencyDown
 	}
 	return urgency(m)

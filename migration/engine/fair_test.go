@@ -28,4 +28,12 @@ func TestPriority(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
+	held := &api.Migration{Spec: api.MigrationSpec{Mode: api.ModePause}}
+	held.Annotations = map[string]string{api.EvacuationHeldAnnotationKey: "all"}
+	if got := priority(held); got != urgencyNone {
+		t.Errorf("held by an Evacuation: %d, want %d", got, urgencyNone)
+	}
+	if held.Spec.Mode = api.ModeRun; priority(held) != urgencyDown {
+		t.Error("one that an Evacuation begins waits behind those that have begun")
+	}
 }
