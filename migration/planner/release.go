@@ -20,8 +20,8 @@ import (
 // to a running ordinal is on the side that has it.
 //
 // Once a second volume was taken over, no attachment is waited for. The giver's volume was attached nowhere when it was
-// released to the movers, so it was attached for one of them, which has ended. What a process would write to it later
-// is not in the sealed copy, whether its node has detached it or not.
+// released to the movers, so it was attached for one of them, which has ended. No later write to it is part of the
+// sealed copy, whether its node has detached it or not.
 func (p carryPlanner) released(k int32) *plan.Hold {
 	sides := []*plan.Side{p.giver, p.taker}
 	held, unread := p.volumesOf(k)

@@ -43,7 +43,7 @@ func CacheOptions(options cache.Options) cache.Options {
 	return options
 }
 
-// revisionsKept is the number of revisions whose pods share what they have in common.
+// revisionsKept is the number of revisions whose pods share their common parts.
 const revisionsKept = 2048
 
 // trimmer trims pods for a cache.
@@ -64,7 +64,7 @@ func (t trimmer) trim(object any) (any, error) {
 	return object, nil
 }
 
-// common is what the pods of a revision usually have in common, a quarter of a trimmed pod.
+// common holds the parts that are usually equal in all pods of a revision, a quarter of a trimmed pod.
 type common struct {
 	owners     []metav1.OwnerReference
 	init, main []corev1.Container
