@@ -216,9 +216,9 @@ func (r *reader) expectNone(ctx context.Context, e *api.Evacuation) error {
 	case err == nil:
 		return fmt.Errorf("cluster %s has an Evacuation %s/%s already, and nothing was written: to see it, %s; to write one of the rest, delete it first, which stops no Migration",
 			r.source.Name(), e.Namespace, e.Name, r.Again("status", "evacuation/"+e.Name, e.Namespace))
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+	case apierrors.IsNotFound(err):
 		return nil
-	default:
+	default: // one that may not be read may exist
 		return command.Unreachable(r.source.Name(), err)
 	}
 }

@@ -165,7 +165,7 @@ func TestNoneYet(t *testing.T) {
 	}{
 		"there is none":  {nil, nil, ""},
 		"it exists":      {[]client.Object{e}, nil, "has an Evacuation moves/all already, and nothing was written: to see it, "},
-		"not to be read": {nil, apierrors.NewForbidden(schema.GroupResource{}, "", nil), ""},
+		"not to be read": {nil, apierrors.NewForbidden(schema.GroupResource{}, "", nil), "cluster west refuses it"},
 		"no answer":      {nil, apierrors.NewInternalError(errors.New("broken")), "broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
