@@ -164,6 +164,9 @@ func TestRights(t *testing.T) {
 	r.owners()
 	r.scrape(metrics)
 	here, there := r.from.used(), r.to.used()
+	if there.granted["mover"]["selfsubjectaccessreviews.authorization.k8s.io create"] {
+		t.Error("the API server lists all rights of the mover, and they were reviewed one by one")
+	}
 	mover := together(here.granted, append(accounts(here.granted), "mover")...)
 	maps.Copy(mover, there.granted["mover"])
 	maps.Copy(mover, unnamed)

@@ -25,23 +25,15 @@ func (e *Inspector) healthGates(ctx context.Context, m *api.Migration, _ *appsv1
 	}
 	findings := e.wrongGates(gates)
 	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
-		pods, err := missingOf(ctx, at, gateRights(gates), "bind the ClusterRole sliceshift-mover-gates to the identity that is used there, in namespace "+at.Namespace)
+		missing, err := missingOf(ctx, at,
+			required{gateRights(gates), "bind the ClusterRole sliceshift-mover-gates to the identity that is used there, in namespace " + at.Namespace},
+			required{jobRights(gates, at.Side), "bind the ClusterRole sliceshift-mover-jobs to the identity that is used there, in namespace " + at.Namespace},
+			required{secretRights(gates), "allow the identity that is used there to get them, and bind the role to it: " +
+				at.Kubectl().Do("create", append([]string{"role", "gate-secrets", "-n", at.Namespace, "--verb=get", "--resource=secrets"}, resourceNames(gates)...)...)})
 		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+			return nil, err
 		}
-		jobs, err := missingOf(ctx, at, jobRights(gates, at.Side), "bind the ClusterRole sliceshift-mover-jobs to the identity that is used there, in namespace "+at.Namespace)
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
-		}
-		secrets, err := missingOf(ctx, at, secretRights(gates), "allow the identity that is used there to get them, and bind the role to it: "+at.Kubectl().Do("create", append([]string{"role", "gate-secrets", "-n", at.Namespace, "--verb=get", "--resource=secrets"}, resourceNames(gates)...)...))
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
-		}
-		for _, finding := range []*plan.Finding{pods, jobs, secrets} {
-			if finding != nil {
-				findings = append(findings, *finding)
-			}
-		}
+		findings = append(findings, missing...)
 	}
 	return findings, nil
 }

@@ -33,15 +33,19 @@ func TestGrantsAreListed(t *testing.T) {
 	}
 	all := authorizationv1.ResourceRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}
 	for name, tc := range map[string]struct {
-		status authorizationv1.SubjectRulesReviewStatus
-		err    error
-		asked  string
+		status, wide authorizationv1.SubjectRulesReviewStatus
+		err          error
+		asked        string
 	}{
 		"nothing is listed":                 {asked: "get namespaces, get pods, get secrets, list pods"},
 		"one verb is":                       {status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{rule(nil, "list")}}, asked: "get namespaces, get pods, get secrets"},
 		"of one object only":                {status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{rule([]string{"own"}, "get")}}, asked: "get namespaces, get pods, list pods"},
 		"of another group":                  {status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"pods"}}}}, asked: "get namespaces, get pods, get secrets, list pods"},
 		"everything, but in the namespace":  {status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{all}}, asked: "get namespaces"},
+		"everything outside of it":          {wide: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{all}}, asked: "get pods, get secrets, list pods"},
+		"everything everywhere":             {status: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{all}}, wide: authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{all}}},
+		"everything outside, and more":      {wide: authorizationv1.SubjectRulesReviewStatus{Incomplete: true, ResourceRules: []authorizationv1.ResourceRule{all}}, asked: "get namespaces, get pods, get secrets, list pods"},
+		"no namespace, and it is refused":   {err: apierrors.NewBadRequest("no namespace on request"), asked: "get namespaces, get pods, get secrets, list pods"},
 		"everything, and there may be more": {status: authorizationv1.SubjectRulesReviewStatus{Incomplete: true, ResourceRules: []authorizationv1.ResourceRule{all}}, asked: "get namespaces, get pods, get secrets, list pods"},
 		"lists are not served":              {err: &meta.NoKindMatchError{}, asked: "get namespaces, get pods, get secrets, list pods"},
 		"lists are forbidden":               {err: apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), asked: "get namespaces, get pods, get secrets, list pods"},
@@ -55,6 +59,9 @@ func TestGrantsAreListed(t *testing.T) {
 				switch review := object.(type) {
 				case *authorizationv1.SelfSubjectRulesReview:
 					review.Status = tc.status
+					if review.Spec.Namespace == nowhere {
+						review.Status = tc.wide
+					}
 					return tc.err
 				case *authorizationv1.SelfSubjectAccessReview:
 					of := review.Spec.ResourceAttributes
@@ -66,7 +73,8 @@ func TestGrantsAreListed(t *testing.T) {
 				}
 				return nil
 			}}
-			finding, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(reviews)), []Rule{pods, system, own}, plan.RemedyRights)
+			first, second := required{[]Rule{pods, system}, plan.RemedyRights}, required{[]Rule{own, pods}, plan.RemedyJobRights}
+			findings, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(reviews)), first, second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,13 +82,18 @@ func TestGrantsAreListed(t *testing.T) {
 			if got := strings.Join(asked, ", "); got != tc.asked {
 				t.Errorf("asked for %s, want %s", got, tc.asked)
 			}
-			if refused := strings.Contains(tc.asked, "list pods"); refused != (finding != nil && strings.Contains(finding.Message, "list pods")) {
-				t.Errorf("found %+v", finding)
+			lacks := func(remedy string) bool {
+				return slices.ContainsFunc(findings, func(f plan.Finding) bool {
+					return f.Remedy == remedy && strings.Contains(f.Message, "may not: list pods (")
+				})
+			}
+			if refused := strings.Contains(tc.asked, "list pods"); lacks(first.remedy) != refused || lacks(second.remedy) != refused {
+				t.Errorf("found %+v", findings)
 			}
 		})
 	}
 	unreachable := clustertest.Failing(errors.New("no route to host"), "create")
-	if _, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(unreachable)), []Rule{pods}, plan.RemedyRights); err == nil {
+	if _, err := missingOf(t.Context(), endpointtest.Source(clustertest.Hooked(unreachable)), required{[]Rule{pods}, plan.RemedyRights}); err == nil {
 		t.Error("who did not answer has granted something")
 	}
 }

@@ -24,13 +24,11 @@ func (e *Inspector) jobHooks(ctx context.Context, m *api.Migration, source *apps
 		if !runsOn(m.Spec.Hooks, at.Side) {
 			continue
 		}
-		finding, err := missingOf(ctx, at, []Rule{{Group: "batch", Resource: "jobs", Verbs: "get create patch"}}, plan.RemedyJobRights+", in namespace "+at.Namespace)
+		missing, err := missingOf(ctx, at, required{[]Rule{{Group: "batch", Resource: "jobs", Verbs: "get create patch"}}, plan.RemedyJobRights + ", in namespace " + at.Namespace})
 		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+			return nil, err
 		}
-		if finding != nil {
-			findings, lacks[at.Side] = append(findings, *finding), true
-		}
+		findings, lacks[at.Side] = append(findings, missing...), len(missing) > 0
 	}
 	for _, turn := range firstTurns(m, source) {
 		if unfit := turn.Hook.Unfit(); unfit != "" {

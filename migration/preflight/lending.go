@@ -24,9 +24,9 @@ const accountPrefix = "system:serviceaccount:"
 // lendsDependencies is the ClusterRole that a manager needs for copies. A manager is not bound to it by default.
 const lendsDependencies = "sliceshift-impersonated-dependencies"
 
-// notLent finds rights that the impersonated account has and that the manager may not use as that account. The API
-// server refuses such a request as if the account itself lacked the right.
-func notLent(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.Finding, error) {
+// notLent finds for each need the rights that the impersonated account has and that the manager may not use as that
+// account. The API server refuses such a request as if the account itself lacked the right.
+func notLent(ctx context.Context, at endpoint.Endpoint, needs []required) ([]*plan.Finding, error) {
 	if at.Lender == nil {
 		return nil, nil
 	}
@@ -41,33 +41,40 @@ func notLent(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.Fin
 	by.Live = lender
 	home := by
 	home.Namespace = account[0]
-	if all, err := mayDo(ctx, home, Rule{Resource: "serviceaccounts", Name: account[1]}, impersonate); err != nil || all {
+	if all, err := mayDo(ctx, home, Rule{Resource: "serviceaccounts", Name: account[1], Verbs: impersonate}); err != nil || all {
 		return nil, err
 	}
-	lacking, err := lackingOf(ctx, by, onBehalf(rules))
-	if err != nil || len(lacking) == 0 {
+	lacking, err := lackingOf(ctx, by, onBehalf(needs))
+	if err != nil || len(slices.Concat(lacking...)) == 0 {
 		return nil, err
 	}
 	remedy, err := remedyLending(ctx, by)
-	return &plan.Finding{
-		Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
-		Message: fmt.Sprintf("the manager may not, as ServiceAccount %s/%s in cluster %s: %s (namespace %s)",
-			account[0], account[1], at.Cluster, strings.ReplaceAll(strings.Join(lacking, ", "), impersonateOn, ""), at.Namespace),
-		Remedy: remedy,
-	}, err
+	findings := make([]*plan.Finding, len(needs))
+	for i, names := range lacking {
+		if len(names) == 0 {
+			continue
+		}
+		findings[i] = &plan.Finding{
+			Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
+			Message: fmt.Sprintf("the manager may not, as ServiceAccount %s/%s in cluster %s: %s (namespace %s)",
+				account[0], account[1], at.Cluster, strings.ReplaceAll(strings.Join(names, ", "), impersonateOn, ""), at.Namespace),
+			Remedy: remedy,
+		}
+	}
+	return findings, err
 }
 
 // onBehalf returns the rights of a lender that are needed to use the rights of another identity.
-func onBehalf(rules []Rule) []Rule {
-	all := slices.Clone(rules)
-	for i := range all {
-		verbs := strings.Fields(all[i].Verbs)
-		for j := range verbs {
-			verbs[j] = impersonateOn + verbs[j]
+func onBehalf(needs []required) []required {
+	lent := slices.Clone(needs)
+	for i := range lent {
+		lent[i].rules = nil
+		for one := range rightsOf(needs[i : i+1]) {
+			one.Verbs = impersonateOn + one.Verbs
+			lent[i].rules = append(lent[i].rules, one)
 		}
-		all[i].Verbs = strings.Join(verbs, " ")
 	}
-	return all
+	return lent
 }
 
 // remedyLending returns the command that grants a lender its missing rights.

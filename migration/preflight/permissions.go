@@ -3,13 +3,12 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -140,84 +139,17 @@ func baseRights(m *api.Migration) []Rule {
 	}
 }
 
-// missingOf returns the rights that are not granted on a side, by the answers of its API server. If the identity is
-// impersonated, it also checks which rights the manager may not use as that identity.
-func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule, remedy string) (*plan.Finding, error) {
-	lacking, err := lackingOf(ctx, at, rules)
-	if err != nil {
-		return nil, err
-	}
-	if len(lacking) == 0 {
-		return notLent(ctx, at, rules)
-	}
-	return &plan.Finding{
-		Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
-		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.Cluster, strings.Join(lacking, ", "), at.Namespace),
-		Remedy:  remedy,
-	}, nil
-}
-
-// lackingOf returns the rights that are not granted, in kubectl's notation.
-func lackingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) ([]string, error) {
-	known, err := grantsOf(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	var mu sync.Mutex
-	var lacking []string
-	var checks []func() error
-	for _, rule := range rules {
-		for verb := range strings.FieldsSeq(rule.Verbs) {
-			if known.allow(rule, verb) {
-				continue
-			}
-			checks = append(checks, func() error {
-				allowed, err := mayDo(ctx, at, rule, verb)
-				if err == nil && !allowed {
-					mu.Lock()
-					defer mu.Unlock()
-					lacking = append(lacking, rule.named(verb))
-				}
-				return err
-			})
-		}
-	}
-	err = endpoint.Together(checks...)
-	slices.Sort(lacking)
-	return lacking, err
-}
-
 // MissingPermissions finds missing rights on either side.
 func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
-	var missing []*plan.Finding
-	var asks []func() error
-	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
-		for _, need := range requiredOf(m, at) {
-			if len(need.rules) == 0 {
-				continue
-			}
-			missing = append(missing, nil)
-			which := len(missing) - 1
-			asks = append(asks, func() error {
-				finding, err := missingOf(ctx, at, need.rules, need.remedy)
-				if err != nil {
-					return fmt.Errorf("cluster %s: %w", at.Cluster, err)
-				}
-				missing[which] = finding
-				return nil
-			})
+	var missing [2][]plan.Finding
+	of := func(i int, at endpoint.Endpoint) func() error {
+		return func() (err error) {
+			missing[i], err = missingOf(ctx, at, requiredOf(m, at)...)
+			return err
 		}
 	}
-	if err := endpoint.Together(asks...); err != nil {
-		return nil, err
-	}
-	var findings []plan.Finding
-	for _, finding := range missing {
-		if finding != nil {
-			findings = append(findings, *finding)
-		}
-	}
-	return findings, nil
+	err := endpoint.Together(of(0, e.Source), of(1, e.Destination))
+	return slices.Concat(missing[:]...), err
 }
 
 // required holds rights that a move needs, and the remedy if one is missing.
@@ -237,49 +169,92 @@ func requiredOf(m *api.Migration, at endpoint.Endpoint) []required {
 	}
 }
 
-// grants holds the rights of an identity in a namespace, as listed by one answer of its API server.
-type grants []authorizationv1.ResourceRule
+// missingOf returns the needs that are not granted on a side, by the answers of its API server. If the identity is
+// impersonated, it also checks which rights the manager may not use as that identity.
+func missingOf(ctx context.Context, at endpoint.Endpoint, needs ...required) ([]plan.Finding, error) {
+	lacking, err := lackingOf(ctx, at, needs)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+	}
+	unlent, err := notLent(ctx, at, needs)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+	}
+	var findings []plan.Finding
+	for i, need := range needs {
+		switch {
+		case len(lacking[i]) > 0:
+			findings = append(findings, plan.Finding{
+				Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
+				Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.Cluster, strings.Join(lacking[i], ", "), at.Namespace),
+				Remedy:  need.remedy,
+			})
+		case unlent != nil && unlent[i] != nil:
+			findings = append(findings, *unlent[i])
+		}
+	}
+	return findings, nil
+}
 
-// grantsOf lists all rights with one request, which replaces about thirty access reviews. An incomplete answer is not
-// used, because an authorizer that lists nothing may refuse a right that another one lists.
-func grantsOf(ctx context.Context, at endpoint.Endpoint) (grants, error) {
-	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: at.Namespace}}
-	err := at.Live.Create(ctx, review)
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, nil // it does not list them; each right is reviewed separately
-	case err != nil:
+// lackingOf returns the rights of each need that are not granted, in kubectl's notation.
+func lackingOf(ctx context.Context, at endpoint.Endpoint, needs []required) ([][]string, error) {
+	known, err := grantsOf(ctx, at, needs)
+	if err != nil {
 		return nil, err
-	case review.Status.Incomplete:
-		return nil, nil
-	default:
-		return review.Status.ResourceRules, nil
+	}
+	var mu sync.Mutex
+	refused := map[Rule]bool{}
+	var reviews []func() error
+	for one := range rightsOf(needs) {
+		if _, asked := refused[one]; asked || known.allow(one) {
+			continue
+		}
+		refused[one] = false
+		reviews = append(reviews, func() error {
+			allowed, err := mayDo(ctx, at, one)
+			mu.Lock()
+			defer mu.Unlock()
+			refused[one] = !allowed
+			return err
+		})
+	}
+	if err := endpoint.Together(reviews...); err != nil {
+		return nil, err
+	}
+	lacking := make([][]string, len(needs))
+	for i := range needs {
+		for one := range rightsOf(needs[i : i+1]) {
+			if name := one.named(one.Verbs); refused[one] && !slices.Contains(lacking[i], name) {
+				lacking[i] = append(lacking[i], name)
+			}
+		}
+		slices.Sort(lacking[i])
+	}
+	return lacking, nil
+}
+
+// rightsOf returns all rights of the needs, each with one verb.
+func rightsOf(needs []required) iter.Seq[Rule] {
+	return func(yield func(Rule) bool) {
+		for _, need := range needs {
+			for _, rule := range need.rules {
+				for verb := range strings.FieldsSeq(rule.Verbs) {
+					rule.Verbs = verb
+					if !yield(rule) {
+						return
+					}
+				}
+			}
+		}
 	}
 }
 
-// allow reports whether the list grants a verb of a right. For cluster-scoped resources it never does: the list does
-// not show which rights come from a RoleBinding, and such rights do not apply to them.
-func (g grants) allow(rule Rule, verb string) bool {
-	return !rule.ClusterWide && slices.ContainsFunc(g, func(r authorizationv1.ResourceRule) bool {
-		named := len(r.ResourceNames) == 0 || rule.Name != "" && slices.Contains(r.ResourceNames, rule.Name)
-		return named && among(r.Verbs, verb) && among(r.APIGroups, rule.Group) && among(r.Resources, rule.Resource)
-	})
-}
-
-// among reports whether the names contain the name, or a wildcard.
-func among(names []string, name string) bool {
-	return slices.Contains(names, name) || slices.Contains(names, "*")
-}
-
-// mayDo reviews one verb of a right.
-func mayDo(ctx context.Context, at endpoint.Endpoint, rule Rule, verb string) (bool, error) {
+// mayDo reviews a right with one verb.
+func mayDo(ctx context.Context, at endpoint.Endpoint, rule Rule) (bool, error) {
 	resource, sub, _ := strings.Cut(rule.Resource, "/")
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: rule.Group, Resource: resource, Subresource: sub, Name: rule.Name, Verb: verb, Namespace: at.Namespace},
-	}}
+	do := authorizationv1.ResourceAttributes{Group: rule.Group, Resource: resource, Subresource: sub, Name: rule.Name, Verb: rule.Verbs, Namespace: at.Namespace}
 	if rule.ClusterWide {
-		review.Spec.ResourceAttributes.Namespace = ""
+		do.Namespace = ""
 	}
-	err := at.Live.Create(ctx, review)
-	return review.Status.Allowed, err
+	return at.May(ctx, do)
 }

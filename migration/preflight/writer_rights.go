@@ -52,10 +52,11 @@ func (e *Inspector) unpatchable(ctx context.Context, w plan.Writer) (*plan.Findi
 	there := e.Source
 	there.Namespace = w.Namespace
 	rule := Rule{Group: w.Group, Resource: mapping.Resource.Resource, Name: w.Name, Verbs: "patch"}
-	finding, err := missingOf(ctx, there, []Rule{rule}, plan.RemedyWriterRights)
-	if finding == nil || err != nil {
+	findings, err := missingOf(ctx, there, required{[]Rule{rule}, plan.RemedyWriterRights})
+	if len(findings) == 0 || err != nil {
 		return nil, err
 	}
+	finding := &findings[0]
 	finding.Object = fmt.Sprintf("%s in cluster %s", w, there.Cluster)
 	finding.Message += ": " + w.String() + " could not be paused before the first stop, and would write during the move"
 	return finding, nil

@@ -64,8 +64,7 @@ func (s *Stage) mayBind(ctx context.Context) (bool, error) {
 // may reports whether this process has all of these rights in the destination's cluster.
 func (s *Stage) may(ctx context.Context, all ...authorizationv1.ResourceAttributes) (bool, error) {
 	for _, each := range all {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &each}}
-		if err := s.Pair.Destination.Live.Create(ctx, review); err != nil || !review.Status.Allowed {
+		if allowed, err := s.Pair.Destination.May(ctx, each); err != nil || !allowed {
 			return false, err
 		}
 	}

@@ -230,13 +230,11 @@ func (f *observed) readForBases(ctx context.Context) error {
 		return err
 	}
 	for _, verb := range []string{"get", "create", "delete"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: manifest.Group, Resource: "volumesnapshots", Verb: verb, Namespace: f.endpoint.Namespace,
-		}}}
-		if err := f.endpoint.Live.Create(ctx, review); err != nil {
+		allowed, err := f.endpoint.May(ctx, authorizationv1.ResourceAttributes{Group: manifest.Group, Resource: "volumesnapshots", Verb: verb, Namespace: f.endpoint.Namespace})
+		if err != nil {
 			return err
 		}
-		if !review.Status.Allowed {
+		if !allowed {
 			f.snapshots = snapshotAPI{trouble: fmt.Sprintf("the identity that is used there may not %s volumesnapshots in namespace %s", verb, f.endpoint.Namespace)}
 			return nil
 		}
