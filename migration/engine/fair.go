@@ -19,7 +19,7 @@ import (
 
 // Priorities in the queue of Migrations: a Migration with an ordinal down goes first, and one that has begun
 // before those that have not. When a hundred are created at once, the first ones move while the others are
-// still checked.
+// still checked. One whose ordinals have all arrived has few passes left, and another one may wait for its end.
 const (
 	urgencyNone = iota
 	urgencyBegun
@@ -29,7 +29,7 @@ const (
 // urgency returns the priority of a Migration.
 func urgency(m *api.Migration) int {
 	switch {
-	case m.Status.Handoff != nil:
+	case m.Status.Handoff != nil, ends(m):
 		return urgencyDown
 	case m.Status.Baseline != nil:
 		return urgencyBegun
@@ -38,16 +38,32 @@ func urgency(m *api.Migration) int {
 	}
 }
 
-// priority returns a Migration's priority in the queue. One that has not begun, and that was never reported on
-// or waits in line, has the priority of those whose ordinals are down: at its own urgency nothing would be reported
+// ends reports whether no ordinal of a Migration is left to move.
+func ends(m *api.Migration) bool {
+	switch {
+	case m.Status.Baseline == nil || m.Status.Handoff != nil:
+		return false
+	case m.Spec.Mode == api.ModeRollback:
+		return m.Status.Moved == 0
+	default:
+		return m.Status.Moved == m.Status.Total && m.Status.Total > 0
+	}
+}
+
+// priority returns a Migration's priority in the queue. One that has not begun, and that was never reported on, waits in
+// line or was resumed, has the priority of those whose ordinals are down: at its own urgency nothing would be reported
 // while others have work. Those that an Evacuation holds are hundreds, and were checked when it was planned.
 func priority(m *api.Migration) int {
-	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
-	held := m.Spec.Mode == api.ModePause && m.Annotations[api.EvacuationHeldAnnotationKey] != ""
-	if !held && m.Status.Baseline == nil && (progressing == nil || progressing.Reason == api.ReasonQueued) {
-		return urgencyDown
+	if m.Status.Baseline != nil || m.Spec.Mode == api.ModePause && m.Annotations[api.EvacuationHeldAnnotationKey] != "" {
+		return urgency(m)
 	}
-	return urgency(m)
+	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
+	switch {
+	case progressing == nil, progressing.Reason == api.ReasonQueued, progressing.Reason == api.ReasonPaused && m.Spec.Mode != api.ModePause:
+		return urgencyDown
+	default:
+		return urgency(m)
+	}
 }
 
 // byUrgency returns the handler that queues a Migration that was changed, or that exists when the manager
@@ -83,7 +99,7 @@ func (r *Reconciler) ask(d *driven, m *api.Migration) (wait time.Duration, why s
 	if d.heard {
 		return 0, ""
 	}
-	return r.silences.ask(d.reached(), urgency(m) == urgencyDown, time.Now())
+	return r.silences.ask(d.reached(), m.Status.Handoff != nil, time.Now())
 }
 
 // told records whether the clusters answered.
