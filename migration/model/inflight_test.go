@@ -58,7 +58,6 @@ func TestMachineOfBlocks(t *testing.T) {
 		c.Spec.Count = min(c.Spec.Count, c.Replicas)
 		c.Templates = []string{"data", "wal"}[:rapid.IntRange(1, 2).Draw(t, "templates of a block")]
 		c.Spec.MaxInFlight = new(intstr.FromInt32(rapid.Int32Range(2, min(3, d, c.Replicas)).Draw(t, "at once")))
-		c.Method = rapid.SampledFrom([]api.VolumeMethod{"", "", api.MethodEmpty}).Draw(t, "method of a block")
 		walk(t, c)
 	})
 }

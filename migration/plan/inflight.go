@@ -13,6 +13,8 @@ type Focus struct {
 	Ordinal *int32
 	// Begins selects none of them: the decision is about the next handoff, which begins beside them.
 	Begins bool
+	// Behind is an ordinal in flight that stalls: the selected one, which is beyond it, is not stopped. nil: none does.
+	Behind *int32
 }
 
 // Of returns the record with the selected handoff as Handoff, and all others as Further.

@@ -39,6 +39,8 @@ type Snapshot struct {
 	// Focused is true when Volumes covers only one ordinal. Nothing about all ordinals may be concluded from such
 	// a snapshot.
 	Focused bool
+	// Behind is an ordinal in flight that stalls, and beyond which none is stopped; nil: none does.
+	Behind *int32
 	// Early is the ordinal whose volumes are copied before its turn, if the snapshot is only about that ordinal;
 	// nil: the snapshot is about the migration.
 	Early *int32

@@ -111,10 +111,7 @@ func (p budgetPlanner) selected(name plan.SideName, inFlight int32) (replicas, d
 			continue
 		}
 		side := *p.Side(at)
-		replicas += side.Set.Replicas
-		if at == p.giverName {
-			replicas += p.lingering()
-		}
+		replicas += side.Set.Replicas + p.lingering(at)
 		down += int32(len(plan.PodNames(side, p.without(p.down(at)), leaveOut)))
 	}
 	return replicas, down
@@ -171,10 +168,10 @@ func (p budgetPlanner) authorsTurn() bool {
 }
 
 // form returns the form in which a side's PodDisruptionBudget allows a number of unavailable replicas. It is
-// minAvailable for the slice that gives an ordinal, and for two slices under one budget. With maxUnavailable, the
-// disruption controller expects no replica of a slice whose last pod is temporarily deleted.
+// minAvailable for a slice that gives an ordinal, or has given one, and for two slices under one budget. With
+// maxUnavailable, the disruption controller expects no replica of a slice whose last pod is temporarily deleted.
 func (p budgetPlanner) form(name plan.SideName, allows, inFlight int32) pdb.Form {
-	if inFlight > 0 && name == p.giverName || p.Spec.SameNamespace {
+	if inFlight > 0 && (name == p.giverName || p.lingering(name) > 0) || p.Spec.SameNamespace {
 		replicas, _ := p.selected(name, inFlight)
 		return pdb.Available(max(0, replicas-allows))
 	}

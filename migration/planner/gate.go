@@ -46,6 +46,8 @@ var gates = []Gate{
 		return v.Numbers.Hold()
 	}},
 	{"start withdrawn", false, true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.withdrawn() }},
+	{"stalled neighbor", false, false, func(v *View, _ int32) *plan.Hold { return v.behind() }},
+	{"proofs", false, false, func(v *View, _ int32) *plan.Hold { return proofPlanner{v}.differs() }},
 	{"slices", false, false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.unsafe() }},
 	{"volumes", false, true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.shared(k) }},
 	{"arrival", true, false, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.letIn(k) }},

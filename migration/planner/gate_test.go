@@ -270,7 +270,7 @@ func asked(v *View, costs bool) *plan.Hold {
 // TestGatesThatCost: in a rollback, an ordinal that is down passes the gates that protect availability, and none of those
 // that protect its data or the slices (I5, I8).
 func TestGatesThatCost(t *testing.T) {
-	free := []string{"volumes asked for", "services asked for", "start ordinal", "start withdrawn", "slices", "volumes"}
+	free := []string{"volumes asked for", "services asked for", "start ordinal", "start withdrawn", "stalled neighbor", "proofs", "slices", "volumes"}
 	for _, gate := range gates {
 		if gate.Costs == slices.Contains(free, gate.Name) {
 			t.Errorf("gate %q costs: %t", gate.Name, gate.Costs)

@@ -122,8 +122,8 @@ func (p handoffPlanner) atItsEnd(k int32) *plan.Decision {
 // mayStop ends the handoff, or lets it wait, while the ordinal may not be stopped and nothing was copied for it.
 func (p handoffPlanner) mayStop(k int32) *plan.Decision {
 	hold := p.hold
-	if hold != nil && hold.Reason == api.ReasonControllerBehind && p.inFlight() > 0 && !p.resting() {
-		return p.held(api.StepGate, *hold) // it has yet to observe the step of a neighbor
+	if hold != nil && !p.resting() && (hold.Reason == api.ReasonControllerBehind && p.inFlight() > 0 || hold.Reason == api.ReasonNeighborFirst && !p.ahead.begun()) {
+		return p.held(api.StepGate, *hold) // a controller has yet to observe the step of a neighbor, or that one stalls
 	}
 	if p.resting() || hold != nil && !p.ahead.begun() || hold == nil && !p.ahead.asked(k) && p.hooks.beforeStop(k) {
 		return p.notNow(k, hold)
@@ -302,7 +302,7 @@ func (p handoffPlanner) arrive(k int32) *plan.Decision {
 	arrived.Pace = p.paceWith(*p.Record.Handoff)
 	arrived.Proofs = owing(arrived.Proofs, *p.Record.Handoff, p.giverName)
 	p.Record.Pace, p.Record.Proofs = arrived.Pace, arrived.Proofs // the next decision uses them
-	if next, more := p.next(); more && !p.resting() && !p.takenBack() && p.room(next) && !p.Spec.PauseWriters && !p.hooks.waits(k, next) && p.gates.gate(next) == nil {
+	if next, more := p.next(); more && !p.resting() && !p.takenBack() && p.room(next) && !p.Spec.PauseWriters && !p.hooks.waits(k, next) && p.gates.gate(next) == nil && (proofPlanner{p.View}).open() == nil {
 		return p.record(next, arrived)
 	}
 	arrived.Handoff, arrived.Hooks = nil, p.hooks.arrived(k)

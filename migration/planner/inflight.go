@@ -51,7 +51,7 @@ func InFlightOf(setting *intstr.IntOrString, replicas int32) int32 {
 }
 
 // severalMove lists the methods by which several ordinals may move at once.
-var severalMove = []api.VolumeMethod{api.MethodRebind, api.MethodCopy, api.MethodSnapshot, api.MethodEmpty}
+var severalMove = []api.VolumeMethod{api.MethodRebind, api.MethodCopy, api.MethodSnapshot}
 
 // onlyOne returns why ordinals must move one at a time; empty: they need not.
 func onlyOne(s plan.Snapshot) string {
@@ -68,6 +68,9 @@ func onlyOne(s plan.Snapshot) string {
 		}
 		if base := s.Record.Baseline; base != nil {
 			asked = api.AskedOf(base.Volumes, template)
+		}
+		if asked.Method == api.MethodEmpty {
+			return fmt.Sprintf("claim template %s starts empty and is filled by the other replicas: of several at once, the last replicas with a write could be emptied together", template)
 		}
 		if !slices.Contains(severalMove, asked.Method) {
 			return fmt.Sprintf("claim template %s moves by method %s, for which only one ordinal at a time is tested", template, asked.Method)
@@ -185,7 +188,7 @@ func (p *View) stopsBefore(k int32) (int32, bool) {
 func (p handoffPlanner) inTurn(k int32) *plan.Decision {
 	first, waits := p.stopsBefore(k)
 	if !waits {
-		return nil
+		return p.stoppedByOthers(k)
 	}
 	step := api.StepReserveBudget
 	if p.ahead.asked(k) {
@@ -195,6 +198,23 @@ func (p handoffPlanner) inTurn(k int32) *plan.Decision {
 		Reason:  api.ReasonNeighborFirst,
 		Message: fmt.Sprintf("ordinal %d waits until ordinal %d is stopped, which is next to it", k, first),
 	}}
+}
+
+// stoppedByOthers waits for an ordinal in flight that another writer has stopped before its volumes were secured. If that
+// writer takes the stop back, it runs again, unless the next one was stopped meanwhile.
+func (p handoffPlanner) stoppedByOthers(k int32) *plan.Decision {
+	for _, h := range p.Record.Further {
+		if !p.nearer(h.Ordinal, k) || p.taker.Set.Has(h.Ordinal) {
+			continue
+		}
+		s := p.Snapshot
+		s.Record = plan.Focus{Ordinal: &h.Ordinal}.Of(s.Record)
+		if problem := handoffOf(viewOf(s)).confirm(h.Ordinal); problem != nil && problem.Hold != nil && problem.Hold.Stalled {
+			s.Behind = &h.Ordinal
+			return p.held(api.StepGate, *viewOf(s).behind())
+		}
+	}
+	return nil
 }
 
 // adjoins waits until the ordinal is next to the taker's slice: the slice must stay one range. A StatefulSet that starts
@@ -220,15 +240,18 @@ func (p handoffPlanner) adjoins(k int32) *plan.Decision {
 	return nil
 }
 
-// lingering returns how many ordinals beside the one in focus have left the giver's slice while their pods may still
-// count there: a PodDisruptionBudget for the rest alone would allow that many evictions too many (I4).
-func (p *View) lingering() int32 {
+// lingering returns how many ordinals beside the one in focus have left a side's slice while their pods may still
+// count there: a PodDisruptionBudget for the rest alone would allow that many evictions too many (I4). An ordinal whose
+// handoff has turned may have left the taker.
+func (p *View) lingering(name plan.SideName) int32 {
+	side := p.Side(name)
 	var count int32
 	for _, h := range p.Record.Further {
-		if p.giver.Set.Has(h.Ordinal) {
+		if side.Set.Has(h.Ordinal) {
 			continue
 		}
-		if _, there := p.giver.Pod(h.Ordinal); there || !p.giver.Set.Observed {
+		was := name == p.giverName || h.Attempts > 1 && !p.giver.Set.Has(h.Ordinal)
+		if _, there := side.Pod(h.Ordinal); there || was && !side.Set.Observed {
 			count++
 		}
 	}
@@ -304,7 +327,7 @@ func (p *View) outermost() (int32, bool) {
 
 // Foci returns what else a pass decides after a decision that only waits: the handoffs in flight beside the one that it
 // was about, those nearer to the taker first, and then whether one more begins. After one that stalls, no ordinal beyond
-// it is stopped (I6): those that are down are brought up.
+// it is stopped (I6): those that are down are brought up, and the copies of those that still run are looked after.
 func Foci(s plan.Snapshot, decision plan.Decision) []plan.Focus {
 	none := s.Record.Idle() || len(s.Record.Further) == 0 && s.Spec.MaxInFlight == nil
 	if none || s.Early != nil || s.Record.Baseline == nil {
@@ -323,14 +346,24 @@ func Foci(s plan.Snapshot, decision plan.Decision) []plan.Focus {
 	})
 	var foci []plan.Focus
 	for _, h := range others {
-		if !stalls || !p.giver.Set.Has(h.Ordinal) || s.Record.Handoff != nil && p.nearer(h.Ordinal, s.Record.Handoff.Ordinal) {
-			foci = append(foci, plan.Focus{Ordinal: &h.Ordinal})
+		focus := plan.Focus{Ordinal: &h.Ordinal}
+		if at := s.Record.Handoff; stalls && at != nil && p.giver.Set.Has(h.Ordinal) && p.nearer(at.Ordinal, h.Ordinal) {
+			focus.Behind = &at.Ordinal
 		}
+		foci = append(foci, focus)
 	}
 	if !stalls && p.layout.broken == "" && p.begins() {
 		foci = append(foci, plan.Focus{Begins: true})
 	}
 	return foci
+}
+
+// behind holds an ordinal beyond one that stalls (I6).
+func (p *View) behind() *plan.Hold {
+	if p.Behind == nil {
+		return nil
+	}
+	return &plan.Hold{Reason: api.ReasonNeighborFirst, Message: fmt.Sprintf("waiting until ordinal %d goes on, which is stopped before", *p.Behind)}
 }
 
 // begins reports whether there is room for one more handoff beside all that are in flight.

@@ -53,7 +53,7 @@ func TestMostInFlight(t *testing.T) {
 		"in place": {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Storage = &plan.Storage{} }, 1, 3, "in place"},
 		"left behind": {intstr.FromInt32(3), func(s *plan.Snapshot) {
 			s.Record.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty}}
-		}, 3, 3, ""},
+		}, 1, 3, "is filled by the other replicas"},
 		"a gate": {intstr.FromInt32(3), func(s *plan.Snapshot) { s.Spec.OrdinalGate = "quorum" }, 1, 3, "gate quorum"},
 		"a hook": {intstr.FromInt32(3), func(s *plan.Snapshot) {
 			s.Spec.Hooks = []api.Hook{{Name: "drain", Point: api.HookBeforeOrdinal}}
@@ -202,10 +202,29 @@ func TestNextBackBesideOthers(t *testing.T) {
 	}
 }
 
+// TestBudgetOfWhatATurnLeft: after a turn, pods that the former giver has yet to delete still count there (I4). The budget
+// of the rest alone would allow the eviction of one more.
+func TestBudgetOfWhatATurnLeft(t *testing.T) {
+	s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 4), plantest.OfRange(5, 1), 5, 5, 4)
+	s.Spec.Mode = api.ModeRollback
+	p := budgetPlanner{viewOf(s)}
+	if got := p.form(plan.SourceSide, 0, 2); got.MinAvailable == nil || got.MinAvailable.IntVal < 5 {
+		t.Errorf("pod 4 is still there: %+v", got)
+	}
+	s.Source.RemovePod(4)
+	if got := (budgetPlanner{viewOf(s)}).form(plan.SourceSide, 0, 2); got.MaxUnavailable == nil {
+		t.Errorf("it is deleted: %+v", got)
+	}
+}
+
 // TestOrderOfTheBlock: only the ordinal next to the taker is stopped and started, in both orders and directions: the
 // slices stay two ranges (I9). The wait names the ordinal that is waited for.
 func TestOrderOfTheBlock(t *testing.T) {
 	at := plantest.OfRange
+	secured := func(s plan.Snapshot) plan.Snapshot {
+		securedFor(5)(&s)
+		return s
+	}
 	for name, tc := range map[string]struct {
 		s      plan.Snapshot
 		back   bool
@@ -215,7 +234,9 @@ func TestOrderOfTheBlock(t *testing.T) {
 	}{
 		"the first one stops":                   {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), 5, 5, 4), false, handoffPlanner.inTurn, 5, ""},
 		"the second one waits":                  {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, "until ordinal 5 is stopped"},
-		"the second one stops":                  {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, ""},
+		"the second one stops":                  {secured(sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4)), false, handoffPlanner.inTurn, 4, ""},
+		"another writer stopped the first one":  {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, "until ordinal 5 goes on"},
+		"the first one has arrived":             {sixAtOnce(api.HighestFirst, at(0, 5), at(5, 1), 4, 5, 4), false, handoffPlanner.inTurn, 4, ""},
 		"the second one waits, lowest first":    {sixAtOnce(api.LowestFirst, at(0, 6), at(0, 0), 1, 0, 1), false, handoffPlanner.inTurn, 1, "until ordinal 0 is stopped"},
 		"back, the lowest one stops":            {sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), 3, 4, 3), true, handoffPlanner.inTurn, 3, ""},
 		"back, the next one waits":              {sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), 4, 4, 3), true, handoffPlanner.inTurn, 4, "until ordinal 3 is stopped"},
@@ -280,7 +301,11 @@ func TestFociOfAPass(t *testing.T) {
 				all = append(all, "begins")
 				continue
 			}
-			all = append(all, string(rune('0'+*f.Ordinal)))
+			text := string(rune('0' + *f.Ordinal))
+		if f.Behind != nil {
+			text += " behind " + string(rune('0'+*f.Behind))
+		}
+		all = append(all, text)
 		}
 		return all
 	}
@@ -288,14 +313,14 @@ func TestFociOfAPass(t *testing.T) {
 	if diff := cmp.Diff([]string{"4", "begins"}, texts(two, false)); diff != "" {
 		t.Errorf("two of three: %s", diff)
 	}
-	if diff := cmp.Diff([]string(nil), texts(two, true)); diff != "" {
+	if diff := cmp.Diff([]string{"4 behind 5"}, texts(two, true)); diff != "" {
 		t.Errorf("a stall: %s", diff)
 	}
 	three := sixAtOnce(api.HighestFirst, at(0, 4), at(6, 0), 5, 3, 5, 4)
 	if diff := cmp.Diff([]string{"4", "3"}, texts(three, false)); diff != "" {
 		t.Errorf("three: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"4"}, texts(three, true)); diff != "" {
+	if diff := cmp.Diff([]string{"4", "3 behind 5"}, texts(three, true)); diff != "" {
 		t.Errorf("three, a stall: %s", diff)
 	}
 	three.Spec.Mode = api.ModePause
@@ -304,13 +329,43 @@ func TestFociOfAPass(t *testing.T) {
 	}
 	back := sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), 4, 5, 4, 3)
 	back.Spec.Mode = api.ModeRollback
-	if diff := cmp.Diff([]string{"3"}, texts(back, true)); diff != "" {
+	if diff := cmp.Diff([]string{"3", "5 behind 4"}, texts(back, true)); diff != "" {
 		t.Errorf("back, a stall: %s", diff)
 	}
 	one := sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 5, 5)
 	one.Spec.MaxInFlight = nil
 	if diff := cmp.Diff([]string(nil), texts(one, false)); diff != "" {
 		t.Errorf("one: %s", diff)
+	}
+}
+
+// TestBehindAStall: beyond an ordinal that stalls, none is stopped, and its handoff does not end. Copies that have begun
+// are looked after as behind any gate: their movers must not keep the disk of a pod that moves to another node.
+func TestBehindAStall(t *testing.T) {
+	decide := func(behind bool, copied int32) string {
+		s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 5), plantest.OfRange(6, 0), 4, 5, 4)
+		unbudgeted(&s)
+		s.Record.Baseline.Volumes = []api.VolumeSpec{api.AskedOf(s.Spec.Volumes, "data")}
+		s.Record.Handoff.Volumes = []api.HandoffVolume{{ClaimTemplate: "data", Copy: api.CopyAttempt{Number: copied}}}
+		if behind {
+			s.Behind = &s.Record.Further[0].Ordinal
+		}
+		p := handoffOf(viewOf(s))
+		p.hold = p.gates.gate(4)
+		for name, step := range map[string]func(int32) *plan.Decision{"mayStop": p.mayStop, "letThrough": p.letThrough} {
+			if d := step(4); d != nil && d.Hold != nil && d.Record == nil && d.Hold.Reason == api.ReasonNeighborFirst && (name == "mayStop") == (copied == 0) {
+				return name
+			}
+		}
+		return ""
+	}
+	for want, got := range map[string]string{"mayStop": decide(true, 0), "letThrough": decide(true, 1)} {
+		if got != want {
+			t.Errorf("held by %q, want %q", got, want)
+		}
+	}
+	if got := decide(false, 0) + decide(false, 1); got != "" {
+		t.Errorf("none stalls: %q", got)
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *State) await(object, version string, now time.Time) {
 	s.Awaited = append(awaitedWithout(s.Awaited, func(a Awaited) bool { return a.Object == object }), Awaited{Object: object, Version: version, Time: now})
 }
 
-// without returns a new list, because a State may be copied.
+// awaitedWithout returns a new list, because a State may be copied.
 func awaitedWithout(from []Awaited, leave func(Awaited) bool) []Awaited {
 	return slices.DeleteFunc(slices.Clone(from), leave)
 }
@@ -113,6 +113,7 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 		s.LastLiveRead = snapshot.Now
 	}
 	snapshot = s.Sign(snapshot)
+	snapshot.Behind = step.Focus.Behind
 	s.Down = snapshot.Storage != nil && storagePlanner{viewOf(snapshot)}.down()
 	decision := Plan(snapshot)
 	if step.near && NeedsAll(snapshot, decision) {

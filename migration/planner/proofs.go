@@ -171,26 +171,41 @@ func (p proofPlanner) ends(owed []api.HandoffVolume) bool {
 	})
 }
 
-// stands waits, before a handoff begins, for the end of proofs that would be in its way, and for the user if a copy
-// differs from its source. An ordinal that is down is never kept down for that.
+// stands waits, before a handoff begins, for the end of proofs that would be in its way.
 func (p proofPlanner) stands() *plan.Decision {
-	if h := p.Record.Handoff; h != nil && !p.giver.Set.Has(h.Ordinal) || p.resting() && !p.Deleting {
+	if p.Record.Handoff != nil || p.resting() && !p.Deleting {
 		return nil
 	}
-	for _, proof := range p.Record.Proofs {
-		switch {
-		case p.ends(proof.Volumes) && p.Record.Handoff == nil && !withdrawn(proof):
-			return p.closes(proof)
-		case !p.ends(proof.Volumes) && waitsForUser(proof):
-			return cmp.Or(budgetPlanner(p).reserveBudget(p.inFlight()), &plan.Decision{Hold: copy.Owed(proof.Ordinal, proof.Volumes), Wait: EarlyLook})
-		}
+	if proof := p.open(); proof != nil {
+		return p.closes(*proof)
 	}
 	awaited := p.awaited()
 	switch full := !p.provable(-1); {
 	case full && p.Record.Idle():
 		return cmp.Or(budgetPlanner(p).reserveBudget(0), pending(awaited))
-	case full && p.Record.Handoff == nil:
+	case full:
 		return pending(awaited)
+	}
+	return nil
+}
+
+// open returns a proof that does not go on, and whose work has not ended; nil: there is none. Its ordinal may be the next
+// to move, and nobody would end that work then.
+func (p proofPlanner) open() *api.CopyAhead {
+	for i, proof := range p.Record.Proofs {
+		if p.ends(proof.Volumes) && !withdrawn(proof) {
+			return &p.Record.Proofs[i]
+		}
+	}
+	return nil
+}
+
+// differs holds before a stop if a copy differs from its source: the user decides.
+func (p proofPlanner) differs() *plan.Hold {
+	for _, proof := range p.Record.Proofs {
+		if !p.ends(proof.Volumes) && waitsForUser(proof) {
+			return copy.Owed(proof.Ordinal, proof.Volumes)
+		}
 	}
 	return nil
 }

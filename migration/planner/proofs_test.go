@@ -104,19 +104,25 @@ func TestDifferingCopyHoldsTheNext(t *testing.T) {
 		}
 		return decision.Hold.Reason
 	}
-	down := func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 9} }
+	gate := func(changes ...func(*plan.Snapshot)) string {
+		named := slices.IndexFunc(gates, func(g Gate) bool { return g.Name == "proofs" })
+		if hold := gates[named].Blocks(parted(plantest.InTurn(changes...)).View, 2); hold != nil {
+			return hold.Reason
+		}
+		return ""
+	}
 	many, resting := make([]api.CopyAhead, mostProofs), make([]api.CopyAhead, mostProofs)
 	for i := range many {
 		many[i] = owed(int32(i), isUnread)
 		resting[i] = owed(int32(i), func(s *api.CopySeal) { s.Proof.Withdrawn = true })
 	}
 	for name, tc := range map[string]struct{ got, want string }{
-		"differs":                  {stands(unbudgeted, proves(owed(3, isDifferent))), volumes.ReasonCopyProofDiffers},
-		"differs, and one is down": {stands(unbudgeted, proves(owed(3, isDifferent)), down), ""},
-		"differs, in a pause":      {stands(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModePause)), ""},
-		"is accepted":              {stands(unbudgeted, proves(owed(3, isAccepted))), ""},
-		"is read":                  {stands(unbudgeted, proves(owed(3, isUnread))), ""},
-		"cannot be read":           {stands(unbudgeted, proves(owed(3, isBroken))), ""},
+		"differs":                  {gate(unbudgeted, proves(owed(3, isDifferent))), volumes.ReasonCopyProofDiffers},
+		"differs, nothing stands":  {stands(unbudgeted, proves(owed(3, isDifferent))), ""},
+		"differs, and goes back":   {gate(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), ""},
+		"is accepted":              {gate(unbudgeted, proves(owed(3, isAccepted))), ""},
+		"is read":                  {gate(unbudgeted, proves(owed(3, isUnread))), ""},
+		"cannot be read":           {gate(unbudgeted, proves(owed(3, isBroken))), ""},
 		"too many":                 {stands(unbudgeted, proves(many...)), api.ReasonCopyProofPending},
 		"all go back":              {stands(unbudgeted, proves(resting...), inMode(api.ModeRollback)), ""},
 		"goes back, is withdrawn":  {stands(unbudgeted, proves(owed(3, func(s *api.CopySeal) { s.Proof.Withdrawn = true })), inMode(api.ModeRollback)), ""},
@@ -282,6 +288,26 @@ func TestArrivalCountsItsProof(t *testing.T) {
 		next := handoffOf(viewOf(s)).arrive(5).Record
 		if len(next.Proofs) != n+1 || (next.Handoff != nil) != begins {
 			t.Errorf("%d were owed: %d are, and %+v begins", n, len(next.Proofs), next.Handoff)
+		}
+	}
+}
+
+// TestArrivalAwaitsProofsThatEnd: on the way back, no handoff begins with an arrival while the work of a proof has not
+// ended: it could be that of the next ordinal, whose handoff would leave the prover at its volume.
+func TestArrivalAwaitsProofsThatEnd(t *testing.T) {
+	for _, ended := range []bool{true, false} {
+		s := sixAtOnce(api.HighestFirst, plantest.OfRange(0, 4), plantest.OfRange(4, 2), 3, 3)
+		s.Spec.Mode = api.ModeRollback
+		s.Record.Proofs = []api.CopyAhead{owed(4, func(p *api.CopySeal) { p.Proof.Withdrawn = ended })}
+		unbudgeted(&s)
+		s.Record.Baseline.Volumes = []api.VolumeSpec{api.AskedOf(s.Spec.Volumes, "data")}
+		for _, k := range []int32{4, 5} {
+			pod, _ := s.Source.Pod(k)
+			s.Source.RemovePod(k)
+			s.Destination.SetPod(pod)
+		}
+		if next := handoffOf(viewOf(s)).arrive(3).Record; (next.Handoff != nil) != ended {
+			t.Errorf("ended: %t, and %+v begins", ended, next.Handoff)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (step Step) onward(concluded Step) Step {
 	if foci := Foci(concluded.Snapshot, concluded.Decision); !step.known {
 		concluded.foci, concluded.known = foci, true
 	} else if concluded.Decision.Hold.Stalled {
-		concluded.foci = slices.DeleteFunc(slices.Clone(step.foci), func(f plan.Focus) bool { return !listed(foci, f) })
+		concluded.foci = slices.DeleteFunc(foci, func(f plan.Focus) bool { return !listed(step.foci, f) })
 	}
 	if step.waiting != nil {
 		concluded = step.waiting.with(concluded)
