@@ -296,18 +296,23 @@ func (p wholePlanner) finished() *plan.Decision {
 			return decision
 		}
 	}
+	return p.concluded(reason, "every ordinal runs at the source", "create a Migration in the other direction")
+}
+
+// concluded returns the end of a migration, or its restart after a rollback. back says where its ordinals are after a
+// rollback, undo what undoes a migration that has completed.
+func (p wholePlanner) concluded(reason, back, undo string) *plan.Decision {
 	decision := &plan.Decision{Done: reason}
-	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
-		if !p.turned() {
-			return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}} // plan keeps the other counters
-		}
-		decision.Hold = turnPlanner(p).reverted("every ordinal runs at the source, and the migration does not start again")
-	}
-	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {
+	switch {
+	case reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting && p.turned():
+		decision.Hold = turnPlanner(p).reverted(back + ", and the migration does not start again")
+	case reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting:
+		return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}} // plan keeps the other counters
+	case reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback:
 		decision.Hold = &plan.Hold{
 			Reason:  api.ReasonAlreadyCompleted,
 			Message: "the migration is completed and its changes to settings are restored; it can no longer be rolled back",
-			Remedy:  "create a Migration in the other direction",
+			Remedy:  undo,
 		}
 	}
 	return decision

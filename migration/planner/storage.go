@@ -90,18 +90,7 @@ func (p storagePlanner) finished() *plan.Decision {
 			return decision
 		}
 	}
-	decision := &plan.Decision{Done: reason}
-	switch {
-	case reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting && !p.turned():
-		return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}}
-	case reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback:
-		decision.Hold = &plan.Hold{
-			Reason:  api.ReasonAlreadyCompleted,
-			Message: "the migration is completed and its changes to settings are restored; it can no longer be rolled back",
-			Remedy:  "create a Migration with the former storage",
-		}
-	}
-	return decision
+	return wholePlanner(p).concluded(reason, "every ordinal runs on its former volume", "create a Migration with the former storage")
 }
 
 // recreated records the UID of the set after it was recreated, by this migration or by another writer.

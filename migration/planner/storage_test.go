@@ -480,6 +480,31 @@ func TestFilledUp(t *testing.T) {
 	}
 }
 
+// TestStorageRollbackStays: after an automatic rollback in place, mode Run starts the change again only after a pause, as
+// that of a move does.
+func TestStorageRollbackStays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rolledBack *api.AutomaticRollback
+		mode       api.Mode
+		completed  string
+		want       string
+	}{
+		"a tool writes Run again": {&api.AutomaticRollback{By: "gate quorum"}, api.ModeRun, api.ReasonRolledBack, api.ReasonRollbackReverted},
+		"a user rolled it back":   {nil, api.ModeRun, api.ReasonRolledBack, ""},
+		"back after the end":      {nil, api.ModeRollback, api.ReasonMoved, api.ReasonAlreadyCompleted},
+	} {
+		s := inPlaceSnapshot()
+		s.Record.AutomaticRollback, s.Spec.Mode = tc.rolledBack, tc.mode
+		d, got := wholePlanner{viewOf(s)}.concluded(tc.completed, "it runs", "create another"), ""
+		if d.Hold != nil {
+			got = d.Hold.Reason
+		}
+		if got != tc.want || (d.Record != nil) != (tc.want == "") {
+			t.Errorf("%s: %+v, %+v", name, d, d.Hold)
+		}
+	}
+}
+
 // TestStorageSetIsOrphaned: the set is deleted in the judged version, and its pods and claims stay.
 func TestStorageSetIsOrphaned(t *testing.T) {
 	s := inPlaceSnapshot()
