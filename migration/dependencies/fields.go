@@ -13,19 +13,18 @@ import (
 // Names of the checks that judge the value of a field, if the existence of an object with that name is not
 // sufficient.
 const (
-	CheckNodes      = "nodes"
-	CheckImages     = "images"
-	CheckNodeSetup  = "node setup"
-	CheckScheduler  = "schedulers"
-	CheckOutside    = "data outside claims"
-	CheckClasses    = "storage classes"
-	CheckVolumes    = "volumes"
-	CheckSinglePods = "volumes of single pods"
-	CheckHooks      = "preStop hooks"
-	CheckAddresses  = "names of one cluster"
-	CheckAdmission  = "admission of pods"
-	CheckAccount    = "rights of the account"
-	CheckGates      = "feature gates"
+	CheckNodes     = "nodes"
+	CheckImages    = "images"
+	CheckNodeSetup = "node setup"
+	CheckScheduler = "schedulers"
+	CheckOutside   = "data outside claims"
+	CheckClasses   = "storage classes"
+	CheckVolumes   = "volumes"
+	CheckHooks     = "preStop hooks"
+	CheckAddresses = "names of one cluster"
+	CheckAdmission = "admission of pods"
+	CheckAccount   = "rights of the account"
+	CheckGates     = "feature gates"
 )
 
 // Use is the treatment of a field of a pod template, a claim or a volume. The zero Use is for a field that is

@@ -50,7 +50,7 @@ func Allowance(s plan.Snapshot) (int32, *plan.Finding) {
 		}
 		if allowed == 0 {
 			source.Reason = api.ReasonBudgetZero
-			source.Message = fmt.Sprintf("%s lets none of %d replicas be unavailable: no ordinal can ever be moved under it", name, replicas)
+			source.Message = fmt.Sprintf("%s allows 0 of %d replicas to be unavailable: no ordinal can be moved", name, replicas)
 			source.Remedy = s.Source.Kubectl().Do("patch", "pdb", "-n", s.Source.Namespace, b.Name, "--type=merge", "-p", `{"spec":{"minAvailable":null,"maxUnavailable":1}}`)
 			return 0, &source
 		}
@@ -136,7 +136,7 @@ func foreignBudgetFindings(s plan.Snapshot) []plan.Finding {
 	case len(destination) == 0:
 		return nil
 	case len(source) == 0:
-		return add(name+" selects the pods and the source has none to share it with", "create the same PodDisruptionBudget at the source, or keep the manifest of this one and delete it")
+		return add(name+" selects the pods, and the source has no PodDisruptionBudget to share it with", "create the same PodDisruptionBudget at the source, or keep the manifest of this one and delete it")
 	case !destination[0].AuthorForm().Equal(source[0].AuthorForm()) && destination[0].Fence == "":
 		return add(fmt.Sprintf("%s says %s and the source's says %s: it would get the source's form in the end", name, destination[0].AuthorForm(), source[0].AuthorForm()),
 			"give both the same form")

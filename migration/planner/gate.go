@@ -114,7 +114,7 @@ func (p gatePlanner) noneMayGo() *plan.Hold {
 	}
 	return &plan.Hold{
 		Reason:  api.ReasonBudgetZero,
-		Message: fmt.Sprintf("%s lets none of %d replicas be unavailable (%s): no ordinal is stopped under it", side.BudgetNamed(name), base.Replicas, budgetPlanner(p).author()),
+		Message: fmt.Sprintf("%s allows 0 of %d replicas to be unavailable (%s): no ordinal can be stopped", side.BudgetNamed(name), base.Replicas, budgetPlanner(p).author()),
 		Remedy:  "raise it when the move may go on: " + side.Kubectl().Do("patch", "pdb", "-n", side.Namespace, name, "--type=merge", "-p", `{"spec":{"minAvailable":null,"maxUnavailable":1}}`),
 		Stalled: true,
 	}

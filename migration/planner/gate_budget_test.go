@@ -48,7 +48,7 @@ func TestNoneMayGoNames(t *testing.T) {
 		switch {
 		case tc.want == "" && hold != nil:
 			t.Errorf("%s: %+v", name, hold)
-		case tc.want != "" && (hold == nil || hold.Reason != api.ReasonBudgetZero || !hold.Stalled || !strings.Contains(hold.Message, tc.want+" lets none of 4 replicas") || !strings.Contains(hold.Remedy, tc.patch+" ")):
+		case tc.want != "" && (hold == nil || hold.Reason != api.ReasonBudgetZero || !hold.Stalled || !strings.Contains(hold.Message, tc.want+" allows 0 of 4 replicas") || !strings.Contains(hold.Remedy, tc.patch+" ")):
 			t.Errorf("%s: %+v, want %q", name, hold, tc.want)
 		}
 	}

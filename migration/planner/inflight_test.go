@@ -302,10 +302,10 @@ func TestFociOfAPass(t *testing.T) {
 				continue
 			}
 			text := string(rune('0' + *f.Ordinal))
-		if f.Behind != nil {
-			text += " behind " + string(rune('0'+*f.Behind))
-		}
-		all = append(all, text)
+			if f.Behind != nil {
+				text += " behind " + string(rune('0'+*f.Behind))
+			}
+			all = append(all, text)
 		}
 		return all
 	}

@@ -117,16 +117,16 @@ func TestDifferingCopyHoldsTheNext(t *testing.T) {
 		resting[i] = owed(int32(i), func(s *api.CopySeal) { s.Proof.Withdrawn = true })
 	}
 	for name, tc := range map[string]struct{ got, want string }{
-		"differs":                  {gate(unbudgeted, proves(owed(3, isDifferent))), volumes.ReasonCopyProofDiffers},
-		"differs, nothing stands":  {stands(unbudgeted, proves(owed(3, isDifferent))), ""},
-		"differs, and goes back":   {gate(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), ""},
-		"is accepted":              {gate(unbudgeted, proves(owed(3, isAccepted))), ""},
-		"is read":                  {gate(unbudgeted, proves(owed(3, isUnread))), ""},
-		"cannot be read":           {gate(unbudgeted, proves(owed(3, isBroken))), ""},
-		"too many":                 {stands(unbudgeted, proves(many...)), api.ReasonCopyProofPending},
-		"all go back":              {stands(unbudgeted, proves(resting...), inMode(api.ModeRollback)), ""},
-		"goes back, is withdrawn":  {stands(unbudgeted, proves(owed(3, func(s *api.CopySeal) { s.Proof.Withdrawn = true })), inMode(api.ModeRollback)), ""},
-		"goes back":                {stands(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), api.ReasonCopying},
+		"differs":                 {gate(unbudgeted, proves(owed(3, isDifferent))), volumes.ReasonCopyProofDiffers},
+		"differs, nothing stands": {stands(unbudgeted, proves(owed(3, isDifferent))), ""},
+		"differs, and goes back":  {gate(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), ""},
+		"is accepted":             {gate(unbudgeted, proves(owed(3, isAccepted))), ""},
+		"is read":                 {gate(unbudgeted, proves(owed(3, isUnread))), ""},
+		"cannot be read":          {gate(unbudgeted, proves(owed(3, isBroken))), ""},
+		"too many":                {stands(unbudgeted, proves(many...)), api.ReasonCopyProofPending},
+		"all go back":             {stands(unbudgeted, proves(resting...), inMode(api.ModeRollback)), ""},
+		"goes back, is withdrawn": {stands(unbudgeted, proves(owed(3, func(s *api.CopySeal) { s.Proof.Withdrawn = true })), inMode(api.ModeRollback)), ""},
+		"goes back":               {stands(unbudgeted, proves(owed(3, isDifferent)), inMode(api.ModeRollback)), api.ReasonCopying},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)

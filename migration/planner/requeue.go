@@ -26,7 +26,7 @@ const (
 	RequeueIdle = 5 * time.Minute
 
 	// mostRefusals is the number of consecutive refusals that exceeds ordinary conflicts. The wait doubles from
-	// RequeueUnobserved, so it is reached after about three seconds.
+	// RequeueUnobserved, so it is reached after about 2.5 seconds.
 	mostRefusals = 8
 	// reportAfter is the minimal duration of a wait that is written to the status.
 	reportAfter = time.Second

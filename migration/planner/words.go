@@ -133,7 +133,7 @@ func (p wordPlanner) differ(words []plan.SideName) *plan.Decision {
 		return nil
 	}
 	return plan.Stalled(api.ReasonForeignBudget,
-		fmt.Sprintf("%s says %s and the source's says %s: it does not say which of the two counts", p.Destination.BudgetNamed(there[0].Name), there[0].Form, other),
+		fmt.Sprintf("%s says %s and the source's says %s: it is unknown which of the two applies", p.Destination.BudgetNamed(there[0].Name), there[0].Form, other),
 		"give both the same form")
 }
 
@@ -151,7 +151,7 @@ func (p wordPlanner) uncommon(words []plan.SideName) *plan.Decision {
 		return nil
 	}
 	b := p.Destination.Budgets[0]
-	return plan.Stalled(api.ReasonForeignBudget, p.Destination.BudgetNamed(b.Name)+" selects the pods and the source has none to share it with",
+	return plan.Stalled(api.ReasonForeignBudget, p.Destination.BudgetNamed(b.Name)+" selects the pods, and the source has no PodDisruptionBudget to share it with",
 		"create the same PodDisruptionBudget at the source")
 }
 

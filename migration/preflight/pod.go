@@ -32,7 +32,7 @@ func (e *Inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordi
 	if err != nil && endpoint.LacksRight(err) {
 		return rehearsedPod{finding: &plan.Finding{
 			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
-			Message: fmt.Sprintf("whether pod %s/%s would be let into cluster %s cannot be asked, not even as a dry run: %s", pod.Namespace, pod.Name, at.Cluster, endpoint.OneLine(err)),
+			Message: fmt.Sprintf("cannot dry-run pod %s/%s in cluster %s: %s", pod.Namespace, pod.Name, at.Cluster, endpoint.OneLine(err)),
 			Remedy:  plan.RemedyRights,
 		}}, nil
 	}

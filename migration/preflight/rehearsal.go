@@ -363,7 +363,7 @@ func refusalOf(at endpoint.Endpoint, what string, object client.Object, err erro
 	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):
 		return &plan.Finding{
 			Reason: api.ReasonWriteRefused, Object: what, Warning: true,
-			Message: fmt.Sprintf("whether %s would be let in cannot be asked: %s", what, endpoint.OneLine(err)),
+			Message: fmt.Sprintf("cannot dry-run %s: %s", what, endpoint.OneLine(err)),
 		}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &plan.Finding{

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"unsafe"
 
 	"github.com/pkg/xattr"
@@ -253,9 +252,4 @@ func setXattrs(path string, want []entry.Xattr) error {
 		}
 	}
 	return nil
-}
-
-// Denied reports whether an error is about missing rights, or about something that a file system cannot keep.
-func Denied(err error) bool {
-	return errors.Is(err, os.ErrPermission) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EINVAL)
 }

@@ -27,8 +27,8 @@ type ScheduleSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Windows []Window `json:"windows,omitempty"`
 	// expectedHandoffSeconds is how long one handoff is expected to take. No handoff starts that would not end before
-	// its window closes. Default: the longest duration so far in this migration, and at least a minute plus the time
-	// that a pod must be Ready.
+	// its window closes. Default: the longest duration so far in this migration, and at least a minute, plus the time
+	// that a pod must be Ready, plus its termination grace period above 30 s.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800

@@ -183,7 +183,7 @@ type MigrationSpec struct {
 	// schedule limits the times at which ordinals may be stopped for the move. Default: at any time.
 	// +optional
 	Schedule *ScheduleSpec `json:"schedule,omitempty"`
-	// handoff sets the time limits of one ordinal's handoff.
+	// handoff sets the time limits of one ordinal's handoff, and how many ordinals move at once.
 	// +optional
 	// +kubebuilder:default={}
 	Handoff HandoffSpec `json:"handoff,omitempty,omitzero"`
@@ -348,7 +348,8 @@ type HandoffSpec struct {
 	// Each one counts as unavailable from before its stop until it is available at the other side. A smaller value
 	// takes effect for the next handoffs; those in progress complete. More than 1 requires that the pods have claims,
 	// that no gate and no hook runs between two ordinals, and that no copy has a downtimeLimit, which takes one ordinal
-	// back. With spec.storage more than 1 is refused: a change in place records one ordinal at a time.
+	// back. More than 1 is refused with spec.storage, because a change in place records one ordinal at a time, and with
+	// method Empty, because the last replicas that have a write could be emptied together.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 16 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1 to 16 or a percentage from 1% to 100%"

@@ -59,7 +59,7 @@ func newGates(c *command.Common) *cobra.Command {
 	o.output = command.AddOutput(cmd, "table", "json", "yaml")
 	cmd.Flags().StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
 	cmd.Flags().StringVar(&o.to.Context, "to-context", "", "context of the destination's cluster, when the Migration is in another one")
-	cmd.Flags().StringVar(&o.to.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the one that is used)")
+	cmd.Flags().StringVar(&o.to.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the one of this command)")
 	return cmd
 }
 

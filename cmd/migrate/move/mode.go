@@ -67,9 +67,9 @@ func newResume(c *command.Common) *cobra.Command {
 	})
 }
 
-const rollbackHelp = `Takes every ordinal back to the source, one at a time and under the same budget, and
-removes what the migration has created at the destination. It can be done at any moment
-until the migration is completed.
+const rollbackHelp = `Takes every ordinal back to the source, under the same budget and as many at once as on
+the way there, and removes what the migration has created at the destination. It can be
+done at any moment until the migration is completed.
 
 evacuation/NAME rolls back all Migrations of an Evacuation that have begun and not
 completed. For those that have completed it prints the commands of the way back.`

@@ -30,9 +30,6 @@ func (t *Table) Add(paint func(string) string, cells ...string) {
 	t.rows = append(t.rows, Row{cells, paint})
 }
 
-// Blank adds a blank line.
-func (t *Table) Blank() { t.rows = append(t.rows, Row{}) }
-
 // Write writes the table.
 func (t *Table) Write(out io.Writer, p Painter) error {
 	return WriteRows(out, Row{t.Head, p.Bold}, slices.Values(t.rows))

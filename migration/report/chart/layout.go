@@ -45,16 +45,16 @@ type view struct {
 	Left, Right           float64
 	LanesTop, LanesBottom float64
 	// Text is the height of the letters of the labels.
-	Text                       float64
-	LevelsTop, LevelsBottom    float64
-	Rows                       []row
-	Ticks                      []tick
-	Bands                      []band
-	Plans                      bool
-	Curve                      string
-	BudgetLine                 float64
-	BudgetText, Most           string
-	AxisText, AvailableHeading string
+	Text                    float64
+	LevelsTop, LevelsBottom float64
+	Rows                    []row
+	Ticks                   []tick
+	Bands                   []band
+	Plans                   bool
+	Curve                   string
+	BudgetLine              float64
+	BudgetText, Most        string
+	AxisText                string
 }
 
 type row struct {
