@@ -102,16 +102,15 @@ func unwritten(err error) bool {
 
 // holdUnstored returns the reason that stops a migration after only part of its status was stored.
 func holdUnstored(lost *records.NotStoredError) *plan.Hold {
+	remedy := "install the CRDs of this version: " + plan.Kubectl(localName, "").Migrate("install", "--crds-only")
 	if lost.Refused != nil {
 		return plan.Stalled(api.ReasonStatusNotStored,
 			"the API server has rejected the status of the Migration, which the move needs: the CRD is of another version than this process, or a webhook has changed the status; nothing is written on either side without it; the answer: "+
-				endpoint.OneLine(lost.Refused),
-			"install the CRDs of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
+				endpoint.OneLine(lost.Refused), remedy).Hold
 	}
 	return plan.Stalled(api.ReasonStatusNotStored,
 		fmt.Sprintf("the API server has not stored %s of the Migration, which the move needs: the CRD is older than this process, or a webhook has changed the status; nothing is written on either side without it",
-			strings.Join(lost.Fields, ", ")),
-		"install the CRDs of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
+			strings.Join(lost.Fields, ", ")), remedy).Hold
 }
 
 // stallUnstored restores the status from before a write of which only part was stored, and reports why the

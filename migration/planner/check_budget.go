@@ -130,7 +130,7 @@ func foreignBudgetFindings(s plan.Snapshot) []plan.Finding {
 	}
 	switch {
 	case s.Spec.SameNamespace:
-		return notInCommon(source, destination, add)
+		return notInCommon(s.Source, source, destination, add)
 	case len(destination) == 0 && len(source) == 1 && slices.Contains(s.Destination.OtherBudgets, source[0].Name):
 		return add(BudgetTaken(s.Destination, source[0].Name))
 	case len(destination) == 0:
@@ -145,12 +145,12 @@ func foreignBudgetFindings(s plan.Snapshot) []plan.Finding {
 }
 
 // notInCommon checks a PodDisruptionBudget that selects the pods of only one of two StatefulSets in a namespace.
-func notInCommon(source, destination []plan.Budget, add func(message, remedy string) []plan.Finding) []plan.Finding {
+func notInCommon(side plan.Side, source, destination []plan.Budget, add func(message, remedy string) []plan.Finding) []plan.Finding {
 	all := slices.Concat(source, destination)
 	if len(all) == 0 || len(source) == len(destination) && destination[0].UID == source[0].UID {
 		return nil
 	}
-	return add(fmt.Sprintf("PodDisruptionBudget %s does not select the pods of source and destination: their replicas would have no common budget", all[0].Name),
+	return add(side.BudgetNamed(all[0].Name)+" does not select the pods of source and destination: their replicas would have no common budget",
 		"make its selector match the labels of the pod template on each side")
 }
 
@@ -167,7 +167,7 @@ func Forms(s plan.Snapshot) []plan.Finding {
 		return nil
 	}
 	source := s.Source.Budgets[0]
-	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, source.Name, s.Source.Cluster)
+	name := s.Source.BudgetNamed(source.Name)
 	var findings []plan.Finding
 	warn := func(reason, message, remedy string) {
 		findings = append(findings, plan.Finding{Reason: reason, Object: name, Message: message, Remedy: remedy, Warning: true})

@@ -211,12 +211,11 @@ func (p namePlanner) nameGoes(side plan.Side, kind, object, keeps string, at int
 // former name.
 func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 	pod := side.PodName(k)
-	if p.direction() == api.Back {
-		return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select only pod %s: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-			"rename that Service, or make it select only that pod: "+side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod))
+	remedy := "rename that Service, or make it select only that pod: " + side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod)
+	if p.direction() == api.Forward {
+		remedy += fmt.Sprintf("; to move without names, first roll back: %s, then set spec.services.perOrdinal to None and run again", p.command("rollback"))
 	}
-	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select only pod %s: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-		fmt.Sprintf("rename that Service, or make it select only that pod: %s; to move without names, first roll back: %s, then set spec.services.perOrdinal to None and run again", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod), p.command("rollback")))
+	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select only pod %s: the name of the ordinal would lead to another one", side.ServiceOf(k), pod), remedy)
 }
 
 // unname deletes the migration's objects of an ordinal's name on a side, the export first. It does not wait for

@@ -12,11 +12,11 @@ import (
 	"github.com/sliceshift/sliceshift/migration/schedule"
 )
 
-// firstHandoff is the estimate of a handoff's duration without minReadySeconds, before any was measured. Later it
+// FirstHandoff is the estimate of a handoff's duration without minReadySeconds, before any was measured. Later it
 // is the lower bound of the estimate.
-const firstHandoff = time.Minute
+const FirstHandoff = time.Minute
 
-// usualGrace is the default grace period of pods, which firstHandoff includes.
+// usualGrace is the default grace period of pods, which FirstHandoff includes.
 const usualGrace = 30 * time.Second
 
 // schedulePlanner holds a handoff that would not begin and end within a window. An ordinal that is down is started
@@ -63,7 +63,7 @@ func (p schedulePlanner) needs() time.Duration {
 	if said := p.Spec.Schedule.Expected(); said > 0 {
 		return said
 	}
-	least := firstHandoff + max(p.Spec.MinReady, p.Source.Set.MinReady, p.Destination.Set.MinReady) + max(0, p.Source.Set.Grace-usualGrace)
+	least := FirstHandoff + max(p.Spec.MinReady, p.Source.Set.MinReady, p.Destination.Set.MinReady) + max(0, p.Source.Set.Grace-usualGrace)
 	if p.Record.Pace == nil {
 		return least
 	}

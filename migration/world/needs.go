@@ -64,10 +64,15 @@ func ReadNeeds(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSe
 		return Needs{}, err
 	}
 	needs := Needs{References: r.needed(), Origins: r.found}
-	if len(needs.References) > mostNeeds {
-		return Needs{}, fmt.Errorf("the pods of %s need %d objects: more than %d are not copied", at.Object(), len(needs.References), mostNeeds)
+	return needs, r.tooMany(needs.References)
+}
+
+// tooMany returns an error if more objects are needed than are read for one migration.
+func (r *needsReader) tooMany(refs []dependencies.Reference) error {
+	if len(refs) <= mostNeeds {
+		return nil
 	}
-	return needs, nil
+	return fmt.Errorf("the pods of %s need %d objects: more than %d are not copied", r.at.Object(), len(refs), mostNeeds)
 }
 
 // needed returns all references, except to optional objects that do not exist, and to an account of which nothing
@@ -87,8 +92,8 @@ const mostNeeds = 500
 // read reads the objects that are copied; the others are only looked up at the destination.
 func (r *needsReader) read(ctx context.Context, refs []dependencies.Reference) error {
 	r.add(nil, refs...)
-	if len(refs) > mostNeeds {
-		return fmt.Errorf("the pods of %s need %d objects: more than %d are not copied", r.at.Object(), len(refs), mostNeeds)
+	if err := r.tooMany(refs); err != nil {
+		return err
 	}
 	var reads []func() error
 	for _, ref := range refs {

@@ -12,7 +12,6 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/pause"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -59,11 +58,7 @@ func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler)
 		return nil
 	}
 	if owner := metav1.GetControllerOf(scaler); owner != nil && owner.Kind == "ScaledObject" {
-		return &plan.Finding{
-			Reason: api.ReasonAutoscaled, Object: at.Object(),
-			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals during the move", at.Namespace, owner.Name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it at its present scale: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, owner.Name, pause.KEDAPaused+"=true")),
-		}
+		return new(byKEDA(at, owner.Name))
 	}
 	return &plan.Finding{
 		Reason: api.ReasonAutoscaled, Object: at.Object(),

@@ -53,13 +53,18 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]pl
 		case pauses:
 			return []plan.Finding{pausedFor(at, api.ReasonAutoscaled, all[i].GetKind(), name)}, nil
 		}
-		return []plan.Finding{{
-			Reason: api.ReasonAutoscaled, Object: at.Object(),
-			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals during the move", at.Namespace, name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it at its present scale: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPaused+"=true")),
-		}}, nil
+		return []plan.Finding{byKEDA(at, name)}, nil
 	}
 	return nil, nil
+}
+
+// byKEDA is the finding for a ScaledObject that is not paused.
+func byKEDA(at endpoint.Endpoint, name string) plan.Finding {
+	return plan.Finding{
+		Reason: api.ReasonAutoscaled, Object: at.Object(),
+		Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals during the move", at.Namespace, name, at.Cluster, at.Object()),
+		Remedy:  fmt.Sprintf("pause it at its present scale: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPaused+"=true")),
+	}
 }
 
 // listIfServed lists objects of a kind in the side's namespace. A cluster that does not serve the kind has none. A

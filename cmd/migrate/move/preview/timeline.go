@@ -7,14 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/report/page"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
-
-// assumedHandoff is the duration of a handoff in the drawing if none is known, as in a rollback.
-const assumedHandoff = time.Minute
 
 // stretch is a handoff of a plan.
 type stretch struct {
@@ -63,7 +61,7 @@ func owns(slice *simulate.Forecast, ordinal int32) bool {
 // Chart returns the timeline of a plan, if each handoff takes the expected time. It does not include waits for a
 // schedule, a gate or a user.
 func (d Plan) Chart() chart.Chart {
-	begin, each := time.Unix(0, 0).UTC(), assumedHandoff
+	begin, each := time.Unix(0, 0).UTC(), planner.FirstHandoff
 	if d.Summary.HandoffSeconds > 0 {
 		each = time.Duration(d.Summary.HandoffSeconds) * time.Second
 	}
