@@ -308,3 +308,45 @@ func TestShrinkIsMeasured(t *testing.T) {
 		})
 	}
 }
+
+// TestPolicyIsSetBack: another writer sets a volume back to the policy Delete after the stop. The volume gets Retain again before
+// its claimRef changes: as a Released volume it would be deleted.
+func TestPolicyIsSetBack(t *testing.T) {
+	setBack := func(w *world, name string) {
+		v := w.volumes[name]
+		v.retain = false
+		w.touch(&v.object)
+	}
+	playAll(t, map[string]func(w *world){
+		"the old one is taken away, and its ordinal returns": func(w *world) {
+			w.until("it is taken away", func() bool { return w.volumes["pv-data-web-2"].ref.Name == "outgoing" })
+			w.mode = api.ModeRollback
+			setBack(w, "pv-data-web-2")
+			w.finish()
+		},
+		"the old one is Available, and its ordinal returns": func(w *world) {
+			w.until("it is Available", func() bool { return w.volumes["pv-data-web-2"].available })
+			w.mode = api.ModeRollback
+			setBack(w, "pv-data-web-2")
+			w.finish()
+		},
+		"the new one, before it is reserved": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			setBack(w, w.record.Handoff.Slots[0].New)
+			w.finish()
+		},
+		"the old one, before it is parked": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			setBack(w, "pv-data-web-2")
+			w.finish()
+		},
+		"the new one is reserved, and its ordinal returns": func(w *world) {
+			w.until("it is reserved", func() bool {
+				return w.sealed() && w.volumes[w.record.Handoff.Slots[0].New].ref.Name == "data-web-2"
+			})
+			setBack(w, w.record.Handoff.Slots[0].New)
+			w.volumes[w.record.Handoff.Slots[0].New].template.Block = true
+			w.stallsWith(api.ReasonCopyTurnedBack, replicas)
+		},
+	})
+}
