@@ -34,6 +34,8 @@ func TestTrapsInTheMiddle(t *testing.T) {
 			w.until("it is being deleted", func() bool { return w.set.terminating })
 			w.orphan()
 			w.recreatedBy(w.former)
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.recreatedBy(w.wanted)
 			w.finish()
 		},
 		"GitOps creates the set with the wanted templates, first": func(w *world) {
@@ -76,6 +78,47 @@ func TestTrapsInTheMiddle(t *testing.T) {
 			if v := w.volumes["pv-data-web-2"]; v == nil || !v.retain || v.data != last {
 				w.fail("its old volume is not kept: %+v", v)
 			}
+		},
+	})
+}
+
+// TestTemplatesAreChangedByAdmission: a webhook changes the claim templates of each set that is created. The set is not deleted
+// again and again: that is a stall, unless an ordinal that returns can start.
+func TestTemplatesAreChangedByAdmission(t *testing.T) {
+	huge, other := manifest("huge", Template{Name: "data", Class: "slow", Size: 500}, logs), manifest("other", Template{Name: "data", Class: "other", Size: 100}, logs)
+	playAll(t, map[string]func(w *world){
+		"on the way": func(w *world) {
+			w.admits = &other
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"on the way, and its user returns": func(w *world) {
+			w.admits = &other
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.admits, w.mode = nil, api.ModeRollback
+			w.finish()
+		},
+		"the mode changes after the creation": func(w *world) {
+			w.until("it is created", func() bool { return w.record.Replace != nil && w.set != nil && w.set.manifest.Equals(w.wanted) })
+			w.mode = api.ModeRollback
+			w.finish()
+		},
+		"for an ordinal that returns, whose volume fits": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.admits, w.mode = &other, api.ModeRollback
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.admits = nil
+			w.recreatedBy(w.former)
+			w.finish()
+		},
+		"for an ordinal that returns, whose volume does not fit": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.admits, w.mode = &huge, api.ModeRollback
+			w.stallsWith(api.ReasonTemplatesReverted, replicas-1)
+			w.admits = nil
+			w.recreatedBy(w.former)
+			w.finish()
 		},
 	})
 }
