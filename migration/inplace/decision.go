@@ -85,10 +85,14 @@ func onClaim(verb Verb, slot Slot) *Decision {
 	return act(Action{Verb: verb, Name: slot.Ref.Name, UID: slot.Claim.UID, ResourceVersion: slot.Claim.ResourceVersion})
 }
 
-// onVolume returns a write of a volume. A volume that was deleted would disappear with a change of its claimRef.
+// onVolume returns a write of a volume. A volume that was deleted would disappear with a change of its claimRef. So would one
+// without Retain that becomes Released: another writer may have set its policy back.
 func onVolume(verb Verb, v Volume, ref volumes.Ref) *Decision {
-	if v.Departing != nil && (verb == Reserve || verb == Park) {
+	switch points := verb == Reserve || verb == Park; {
+	case points && v.Departing != nil:
 		return &Decision{Hold: v.Departing}
+	case points && !v.Retain:
+		verb, ref = Secure, v.Ref
 	}
 	return act(Action{Verb: verb, Name: v.Name, UID: v.UID, ResourceVersion: v.ResourceVersion, Ref: ref})
 }

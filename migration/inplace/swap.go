@@ -173,7 +173,7 @@ func (f flight) fitting() *Decision {
 
 // takeBack begins to give the set the templates of the old volumes.
 func (f flight) takeBack(fits bool) *Decision {
-	held := f.recreatable()
+	held := cmp.Or(f.reverted(f.before()), f.recreatable())
 	switch {
 	case held == nil && f.Set.Updates:
 		return f.rewrite(f.before())

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,11 +25,8 @@ func (p *planner) templates() *Decision {
 	switch {
 	case p.Record.Replace != nil:
 		return p.recreate(to)
-	case !p.Set.Manifest.Equals(to) && p.reached(to):
-		return stalls(api.ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it",
-			"change the templates where that writer has them, such as in Git; the migration then continues")
 	case !p.Set.Manifest.Equals(to):
-		if held := p.recreatable(); held != nil {
+		if held := cmp.Or(p.reverted(to), p.recreatable()); held != nil {
 			return held
 		}
 		return p.rewrite(to)
@@ -38,7 +36,17 @@ func (p *planner) templates() *Decision {
 	return nil
 }
 
-// reached reports whether the set has had the templates of a manifest in the present mode.
+// reverted stalls if the set has had the templates of a manifest in the present mode, or was recreated with them and came
+// back with others. They are not written again: that writer would not end, and no set may be deleted without end.
+func (p *planner) reverted(to Manifest) *Decision {
+	if !p.reached(to) {
+		return nil
+	}
+	return stalls(api.ReasonTemplatesReverted, p.title()+" has other claim templates than those that the migration has written: another writer has recreated it, or a webhook changes them",
+		"change the templates where that writer has them, such as in Git, or exempt the set from the webhook and recreate it with them; the migration then continues")
+}
+
+// reached reports whether the set has had the templates of a manifest in the present mode, or was recreated with them.
 func (p *planner) reached(to Manifest) bool {
 	return p.Record.Reached == p.Mode && slices.Equal(p.Record.Written, to.Templates)
 }
@@ -112,7 +120,11 @@ func (p *planner) recreate(to Manifest) *Decision {
 	case !p.Set.Found:
 		return act(Action{Verb: CreateSet, Name: p.Set.Name, Manifest: replace.Next})
 	case p.Set.UID != replace.UID:
-		return p.recorded(func(r *Record) { r.Replace = nil })
+		return p.recorded(func(r *Record) {
+			if r.Replace = nil; replace.Next.Equals(to) {
+				r.Reached, r.Written = p.Mode, to.Templates
+			}
+		})
 	case p.Set.Terminating:
 		return looks(api.ReasonAwaitingDeletion, "waiting until "+p.title()+" is deleted; its pods and claims stay", "see its finalizers: "+p.Kubectl.Do("get", "statefulset", "-n", p.Set.Namespace, p.Set.Name, "-o", "yaml"))
 	case p.Record.Handoff == nil && p.recreatable() != nil:

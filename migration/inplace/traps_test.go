@@ -34,6 +34,8 @@ func TestTrapsInTheMiddle(t *testing.T) {
 			w.until("it is being deleted", func() bool { return w.set.terminating })
 			w.orphan()
 			w.recreatedBy(w.former)
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.recreatedBy(w.wanted)
 			w.finish()
 		},
 		"GitOps creates the set with the wanted templates, first": func(w *world) {
@@ -76,6 +78,47 @@ func TestTrapsInTheMiddle(t *testing.T) {
 			if v := w.volumes["pv-data-web-2"]; v == nil || !v.retain || v.data != last {
 				w.fail("its old volume is not kept: %+v", v)
 			}
+		},
+	})
+}
+
+// TestTemplatesAreChangedByAdmission: a webhook changes the claim templates of each set that is created. The set is not deleted
+// again and again: that is a stall, unless an ordinal that returns can start.
+func TestTemplatesAreChangedByAdmission(t *testing.T) {
+	huge, other := manifest("huge", Template{Name: "data", Class: "slow", Size: 500}, logs), manifest("other", Template{Name: "data", Class: "other", Size: 100}, logs)
+	playAll(t, map[string]func(w *world){
+		"on the way": func(w *world) {
+			w.admits = &other
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.recreatedBy(w.wanted)
+			w.finish()
+		},
+		"on the way, and its user returns": func(w *world) {
+			w.admits = &other
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.admits, w.mode = nil, api.ModeRollback
+			w.finish()
+		},
+		"the mode changes after the creation": func(w *world) {
+			w.until("it is created", func() bool { return w.record.Replace != nil && w.set != nil && w.set.manifest.Equals(w.wanted) })
+			w.mode = api.ModeRollback
+			w.finish()
+		},
+		"for an ordinal that returns, whose volume fits": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.admits, w.mode = &other, api.ModeRollback
+			w.stallsWith(api.ReasonTemplatesReverted, replicas)
+			w.admits = nil
+			w.recreatedBy(w.former)
+			w.finish()
+		},
+		"for an ordinal that returns, whose volume does not fit": func(w *world) {
+			w.until("ordinal 2 is down", w.down(2))
+			w.admits, w.mode = &huge, api.ModeRollback
+			w.stallsWith(api.ReasonTemplatesReverted, replicas-1)
+			w.admits = nil
+			w.recreatedBy(w.former)
+			w.finish()
 		},
 	})
 }
@@ -307,4 +350,46 @@ func TestShrinkIsMeasured(t *testing.T) {
 			w.finish()
 		})
 	}
+}
+
+// TestPolicyIsSetBack: another writer sets a volume back to the policy Delete after the stop. The volume gets Retain again before
+// its claimRef changes: as a Released volume it would be deleted.
+func TestPolicyIsSetBack(t *testing.T) {
+	setBack := func(w *world, name string) {
+		v := w.volumes[name]
+		v.retain = false
+		w.touch(&v.object)
+	}
+	playAll(t, map[string]func(w *world){
+		"the old one is taken away, and its ordinal returns": func(w *world) {
+			w.until("it is taken away", func() bool { return w.volumes["pv-data-web-2"].ref.Name == "outgoing" })
+			w.mode = api.ModeRollback
+			setBack(w, "pv-data-web-2")
+			w.finish()
+		},
+		"the old one is Available, and its ordinal returns": func(w *world) {
+			w.until("it is Available", func() bool { return w.volumes["pv-data-web-2"].available })
+			w.mode = api.ModeRollback
+			setBack(w, "pv-data-web-2")
+			w.finish()
+		},
+		"the new one, before it is reserved": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			setBack(w, w.record.Handoff.Slots[0].New)
+			w.finish()
+		},
+		"the old one, before it is parked": func(w *world) {
+			w.until("it is sealed", w.sealed)
+			setBack(w, "pv-data-web-2")
+			w.finish()
+		},
+		"the new one is reserved, and its ordinal returns": func(w *world) {
+			w.until("it is reserved", func() bool {
+				return w.sealed() && w.volumes[w.record.Handoff.Slots[0].New].ref.Name == "data-web-2"
+			})
+			setBack(w, w.record.Handoff.Slots[0].New)
+			w.volumes[w.record.Handoff.Slots[0].New].template.Block = true
+			w.stallsWith(api.ReasonCopyTurnedBack, replicas)
+		},
+	})
 }

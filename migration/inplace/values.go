@@ -263,8 +263,8 @@ type Record struct {
 	Former Manifest
 	// Replace is the recreation in progress.
 	Replace *Replace
-	// Reached is the mode whose templates the set has had, and Written are these. Only another writer can change them after
-	// that, or the author of the migration.
+	// Reached is the mode whose templates the set has had, or was recreated with, and Written are these. Only another writer
+	// can change them after that, or the author of the migration.
 	Reached api.Mode
 	Written []Template
 	Handoff *Handoff

@@ -113,6 +113,8 @@ type world struct {
 	evicted int
 	// updates is true if the claim templates of the set change by an update.
 	updates bool
+	// admits is what a webhook makes of a set that is created; nil without one.
+	admits *Manifest
 	// rolling is true while a rollout is in progress.
 	rolling bool
 	// foreign is true if another writer does what no migration can prevent: an empty volume is provisioned.
@@ -383,6 +385,9 @@ func (w *world) write(a Action) bool {
 			return false
 		}
 		w.set = &worldSet{object: w.fresh("set"), manifest: a.Manifest}
+		if w.admits != nil {
+			w.set.manifest = *w.admits
+		}
 		return true
 	case Evict:
 		return w.evict(a)

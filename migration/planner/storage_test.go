@@ -501,6 +501,19 @@ func TestStorageRollbackStays(t *testing.T) {
 		}
 		if got != tc.want || (d.Record != nil) != (tc.want == "") {
 			t.Errorf("%s: %+v, %+v", name, d, d.Hold)
+// TestStorageIsProvenBeforeTheStart: no proof is made after the start in place. copy.verify may change after acceptance, and
+// Later then counts as Full.
+func TestStorageIsProvenBeforeTheStart(t *testing.T) {
+	for asked, want := range map[api.CopyVerify]api.CopyVerify{
+		"": api.CopyVerifyFull, api.CopyVerifyLater: api.CopyVerifyFull, api.CopyVerifyFull: api.CopyVerifyFull, api.CopyVerifyChanged: api.CopyVerifyChanged,
+	} {
+		s := replacing(inPlaceSnapshot(), 2, func(_ *inplace.Handoff, v *plan.OrdinalVolume) {
+			v.Source.Claim.Terminating, v.Copy.Asked.Verify = true, asked
+		})
+		p := storagePlanner{viewOf(AsSlices(s))}
+		in := p.observed()
+		if got := p.pairOf(p.facing(in.Record.Handoff), in, s.Volumes[2]).Copy.Asked.Verify; got != want {
+			t.Errorf("%q counts as %q, want %q", asked, got, want)
 		}
 	}
 }

@@ -253,8 +253,8 @@ func (p storagePlanner) pairOf(view *View, s inplace.Snapshot, v plan.OrdinalVol
 		size := to.Spec.Resources.Requests.Storage().Value()
 		pair.Copy.Asked.Size, pair.Copy.Asked.Needed = size, min(pair.Copy.Asked.Needed, size)
 	}
-	if pair.Copy.Asked.Verify == "" {
-		pair.Copy.Asked.Verify = api.CopyVerifyFull
+	if verify := &pair.Copy.Asked.Verify; *verify == "" || *verify == api.CopyVerifyLater { // no proof follows the start
+		*verify = api.CopyVerifyFull
 	}
 	return pair
 }

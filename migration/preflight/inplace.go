@@ -42,13 +42,13 @@ func inPlaceChecks() (all []Check) {
 	return append(all, Check{
 		Name: "recreation in place", Group: GroupInPlace, InPlace: true,
 		Looks:  "at the API server's answer to a dry run of the StatefulSet with the new claim templates.",
-		Why:    "A policy, a webhook or the validation could reject it after the present one is deleted, and its pods would have no controller.",
-		Remedy: "Let the policy allow it, or correct the claim templates.",
+		Why:    "A policy, a webhook or the validation could reject it after the present one is deleted, and its pods would have no controller. If one changes it, its pods are restarted, or its claims get other volumes.",
+		Remedy: "Let the policy allow it unchanged, or correct the claim templates.",
 		Run:    ofSource((*Inspector).recreation),
 	})
 }
 
-// recreation dry-runs the creation of the set with the wanted templates. An API server finds last that its name is taken.
+// recreation dry-runs the creation of the set with the wanted templates.
 func (e *Inspector) recreation(ctx context.Context, m *api.Migration, set *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if m.Spec.Storage == nil || e.Source.Kind().UpdatesTemplates() {
 		return nil, nil
@@ -69,7 +69,7 @@ func (e *Inspector) recreation(ctx context.Context, m *api.Migration, set *appsv
 	if err != nil {
 		return nil, err
 	}
-	if err = e.Source.Live.Create(ctx, next, client.DryRunAll); !world.RefusesNext(err) || endpoint.LacksRight(err) {
+	if err = world.Admits(ctx, e.Source, next); err == nil || endpoint.LacksRight(err) {
 		return nil, nil // the check of the rights reports one that is missing
 	}
 	finding, err := rehearsal(e.Source, next, err)

@@ -13,13 +13,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/jsontree"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/inplace"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/slices/history"
 )
 
 // writeInPlace performs a write that only a migration in place makes.
@@ -70,22 +73,70 @@ func (e *Executor) updateTemplates(ctx context.Context, at endpoint.Endpoint, ef
 	return patch(ctx, at, at.NewSet(named(at, effect)), effect, map[string]any{"spec": map[string]any{"volumeClaimTemplates": spec["volumeClaimTemplates"]}})
 }
 
-// orphan deletes the StatefulSet, and leaves its pods and claims. Its pods have no controller if the next one is refused, so
-// its creation is dry-run before. That the name is taken is the last thing that an API server finds.
+// orphan deletes the StatefulSet, and leaves its pods and claims. Its pods have no controller if the next one is refused, and
+// are restarted if it is another one, so its creation is dry-run before.
 func (e *Executor) orphan(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
 	next, err := RecreatedSet(effect)
 	if err != nil {
 		return err
 	}
-	if err := at.Live.Create(ctx, next, client.DryRunAll); RefusesNext(err) {
-		return fmt.Errorf("it is not deleted, because the StatefulSet with the next claim templates would be refused: %w", err)
+	if err := Admits(ctx, at, next); err != nil {
+		return fmt.Errorf("it is not deleted, because the StatefulSet with the next claim templates would be refused or changed: %w", err)
 	}
 	return e.remove(ctx, at, effect)
 }
 
-// RefusesNext reports whether the answer to the dry run of the set that follows means that its creation would fail. It says
+// Admits returns why an API server would not create the set that follows the present one, or not as it is sent; nil if it
+// would. It writes nothing.
+//
+// That the name is taken is the last thing that an API server finds, but the answer then does not show what admission has
+// changed. So a set with a generated name is dry-run, too.
+func Admits(ctx context.Context, at endpoint.Endpoint, next *unstructured.Unstructured) error {
+	if err := at.Live.Create(ctx, next.DeepCopy(), client.DryRunAll); refusesNext(err) {
+		return err
+	}
+	kept := next.DeepCopy()
+	kept.SetName("")
+	kept.SetGenerateName(next.GetName() + "-")
+	switch err := at.Live.Create(ctx, kept, client.DryRunAll); {
+	case refusesNext(err):
+		return err
+	case err != nil:
+		return nil
+	}
+	fields, err := otherFields(next, kept)
+	if err != nil || len(fields) == 0 {
+		return err
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: next.GroupVersionKind().Group, Resource: "statefulsets"}, next.GetName(), fmt.Errorf(
+		"cluster %s would create it with another %s than it has: a webhook or an admission policy changes that, or the API server does not keep it", at.Cluster, plan.Listed(fields)))
+}
+
+// otherFields returns the fields of the spec in which a set differs from the one that was sent. Defaults do not count, and of
+// claim templates only what decides about volumes.
+func otherFields(sent, kept *unstructured.Unstructured) ([]string, error) {
+	var specs [2]appsv1.StatefulSetSpec
+	var manifests [2]inplace.Manifest
+	for i, object := range []*unstructured.Unstructured{sent, kept} {
+		set, err := endpoint.Convert[appsv1.StatefulSet](object)
+		if err != nil {
+			return nil, err
+		}
+		if manifests[i], err = inplace.Live(object.Object).Manifest(""); err != nil {
+			return nil, err
+		}
+		specs[i] = set.Spec
+		specs[i].Template = *history.Canonical(&set.Spec.Template)
+	}
+	if manifests[0].Equals(manifests[1]) {
+		specs[1].VolumeClaimTemplates = specs[0].VolumeClaimTemplates
+	}
+	return jsontree.Differ("spec", jsontree.Of(specs[0]), jsontree.Of(specs[1])), nil
+}
+
+// refusesNext reports whether the answer to the dry run of the set that follows means that its creation would fail. It says
 // nothing about a quota, which the present set uses, and a webhook may not answer dry runs.
-func RefusesNext(err error) bool {
+func refusesNext(err error) bool {
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		return false

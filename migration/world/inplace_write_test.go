@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -132,6 +133,65 @@ func TestOrphan(t *testing.T) {
 			_, err := inPlaceAt(c).Do(t.Context(), plan.Effect{Verb: plan.OrphanSet, Side: plan.SourceSide, Name: "web", UID: "u", ResourceVersion: set.ResourceVersion, Manifest: next})
 			if left := c.Get(t.Context(), key, set); (err == nil) != tc.deleted || apierrors.IsNotFound(left) != tc.deleted {
 				t.Errorf("%v, then %v", err, left)
+			}
+		})
+	}
+}
+
+// TestOrphanLooksAtTheAnswer: a set is not deleted if admission would create the one that follows with another spec: its controller
+// would restart its pods, or its claims would not fit. The name that is taken hides that, so that another one is dry-run, too.
+func TestOrphanLooksAtTheAnswer(t *testing.T) {
+	const next = `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web","namespace":"shop"},"spec":{"replicas":3,
+		"template":{"spec":{"containers":[{"name":"web","image":"web:1","resources":{"limits":{"cpu":"1"}}}]}},
+		"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"fast","resources":{"requests":{"storage":"1024Mi"}}}}]}}`
+	for name, tc := range map[string]struct {
+		admits func(*appsv1.StatefulSet)
+		answer error
+		field  string
+	}{
+		"as it is sent": {func(*appsv1.StatefulSet) {}, nil, ""},
+		"with defaults": {func(s *appsv1.StatefulSet) {
+			s.Spec.Template.Spec.DNSPolicy, s.Spec.VolumeClaimTemplates[0].Status.Phase = corev1.DNSClusterFirst, corev1.ClaimPending
+			s.Spec.VolumeClaimTemplates[0].Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+		}, nil, ""},
+		"another label of claims": {func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"a": "b"} }, nil, ""},
+		"another image":           {func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "web:2" }, nil, "spec.template.spec.containers[0].image"},
+		"an annotation of pods":   {func(s *appsv1.StatefulSet) { s.Spec.Template.Annotations = map[string]string{"a": "b"} }, nil, "spec.template.metadata.annotations"},
+		"fewer replicas":          {func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(1)) }, nil, "spec.replicas"},
+		"another class": {func(s *appsv1.StatefulSet) {
+			s.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = new("slow")
+		}, nil, "spec.volumeClaimTemplates[0].spec.storageClassName"},
+		"a policy on that name":      {nil, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("denied")), "denied"},
+		"a quota that has no second": {nil, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("exceeded quota: sets")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}}
+			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(set).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+					if o.GetName() != "" {
+						return apierrors.NewAlreadyExists(schema.GroupResource{}, o.GetName())
+					}
+					if o.GetGenerateName() == "" || tc.admits == nil {
+						return tc.answer
+					}
+					sent, err := endpoint.Convert[appsv1.StatefulSet](o)
+					if err != nil {
+						return err
+					}
+					tc.admits(sent)
+					return endpoint.ConvertTo(o, sent)
+				},
+			}).Build()
+			key := client.ObjectKeyFromObject(set)
+			if err := c.Get(t.Context(), key, set); err != nil {
+				t.Fatal(err)
+			}
+			_, err := inPlaceAt(c).Do(t.Context(), plan.Effect{Verb: plan.OrphanSet, Side: plan.SourceSide, Name: "web", UID: "u", ResourceVersion: set.ResourceVersion, Manifest: next})
+			if left := c.Get(t.Context(), key, set); (err == nil) != (tc.field == "") || apierrors.IsNotFound(left) != (tc.field == "") {
+				t.Fatalf("%v, then %v", err, left)
+			}
+			if tc.field != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.field)) {
+				t.Errorf("%v lacks %s", err, tc.field)
 			}
 		})
 	}
