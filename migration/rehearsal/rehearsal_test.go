@@ -255,6 +255,23 @@ func TestAvailableVolume(t *testing.T) {
 	}
 }
 
+// TestPreempts: where pods without a PriorityClass evict others, no further pod starts.
+func TestPreempts(t *testing.T) {
+	c := newClusters(1)
+	c.until(func() bool { return c.at(KindControl, "control") != nil })
+	f := c.facts(true, false)
+	f.Control.Priority, f.Control.Preempts = 1000, true
+	step := Next(f)
+	if step.Record == nil || step.Record.End == nil || step.Record.End.Outcome != Refused || !strings.Contains(step.Record.End.Message, "have priority 1000") {
+		t.Fatalf("%+v", step)
+	}
+	c.record = *step.Record
+	if err := c.run(true, false); err != nil {
+		t.Fatal(err)
+	}
+	c.expectSafe(t)
+}
+
 // TestEmptyVolume: nothing is cloned for a volume that starts empty. While a volume is free that the binder could choose for
 // its claim, no pod starts, and one that the binder has chosen ends the rehearsal.
 func TestEmptyVolume(t *testing.T) {

@@ -110,7 +110,31 @@ func TestStatefulSet(t *testing.T) {
 	}
 }
 
-// TestStatefulSetHarmsNoOther: no name outside of the cluster leads to a clone, and no other pod is evicted for one.
+// TestProbePreempts: a pod without a PriorityClass evicts others if the global default is above 0, and preempts.
+func TestProbePreempts(t *testing.T) {
+	never := corev1.PreemptNever
+	for name, tc := range map[string]struct {
+		priority *int32
+		policy   *corev1.PreemptionPolicy
+		want     bool
+	}{
+		"nothing is set":        {nil, nil, false},
+		"no global default":     {new(int32(0)), new(corev1.PreemptLowerPriority), false},
+		"a default above 0":     {new(int32(1000)), new(corev1.PreemptLowerPriority), true},
+		"its policy is usual":   {new(int32(1000)), nil, true},
+		"it does not preempt":   {new(int32(1000)), &never, false},
+		"a default that yields": {new(int32(-10)), new(corev1.PreemptLowerPriority), false},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "stage", Name: controlName}, Spec: corev1.PodSpec{Priority: tc.priority, PreemptionPolicy: tc.policy}}
+		p, err := staged(clustertest.New(), clustertest.New(pod)).probe(t.Context(), record(), controlName)
+		if err != nil || p.Preempts != tc.want {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
+// TestStatefulSetHarmsNoOther: no name outside of the cluster leads to a clone, and it does not have the PriorityClass of
+// the application.
 func TestStatefulSetHarmsNoOther(t *testing.T) {
 	set := web()
 	set.Spec.Template.Annotations = map[string]string{"external-dns.alpha.kubernetes.io/hostname": "web.example.com", "note": "kept"}
