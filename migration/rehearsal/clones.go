@@ -2,11 +2,12 @@ package rehearsal
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// ClonePlan is a claim that gets a clone.
+// ClonePlan is a claim that gets a clone, or an empty volume.
 type ClonePlan struct {
 	Template string
 	Ordinal  int32
@@ -20,6 +21,8 @@ type ClonePlan struct {
 	Size int64
 	// WaitsForPod is true if the claim is bound only when a pod is scheduled.
 	WaitsForPod bool
+	// Empty is true if the pod starts on an empty volume. The StatefulSet then creates the claim.
+	Empty bool
 	// Copied is true if movers copy the running volume. Otherwise a snapshot of it is restored.
 	Copied bool
 	// BySnapshot is true if the move restores a snapshot, too.
@@ -87,7 +90,8 @@ func (f Facts) each(of func(int) Step) Step {
 
 // marked records when all snapshots were ready and all copies made.
 func (f Facts) marked() Step {
-	if len(f.Clones) == 0 || f.Record.Cloned != nil {
+	filled := slices.ContainsFunc(f.Ask.Clones, func(c ClonePlan) bool { return !c.Empty })
+	if !filled || f.Record.Cloned != nil {
 		return Step{}
 	}
 	next := f.Record
@@ -106,7 +110,7 @@ func (f Facts) taken(i int) Step {
 	c, asked := f.Clones[i], f.Ask.Clones[i]
 	s := c.Taken
 	switch {
-	case asked.Copied:
+	case asked.Copied, asked.Empty:
 		return Step{}
 	case !s.Found:
 		return f.createClone(KindTaken, Object{Ref: c.TakenRef}, i)
@@ -128,7 +132,7 @@ func (f Facts) imported(i int) Step {
 	c := f.Clones[i]
 	s, content := c.Import, c.Import.Content
 	switch {
-	case f.Ask.Clones[i].Copied:
+	case f.Ask.Clones[i].Copied, f.Ask.Clones[i].Empty:
 		return Step{}
 	case !content.Found && !s.Found:
 		step := f.createClone(KindContent, Object{Ref: volumes.Ref{Name: c.ImportRef.Name}}, i)
@@ -167,6 +171,8 @@ func (f Facts) filled(i int) Step {
 		return step
 	}
 	switch {
+	case asked.Empty:
+		return Step{}
 	case asked.Copied && (!c.Claim.Found || !c.Pair.Copy.Incoming.Claim.Ours):
 		return f.ends(failed("ClaimDeleted", "claim "+named(asked.To)+", with the copy of a volume, was deleted or replaced during the rehearsal", "find what deletes it, and rehearse again"))
 	case !c.Claim.Found:

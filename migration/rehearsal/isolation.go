@@ -21,6 +21,10 @@ func (f Facts) control() Step {
 		return f.ends(refused(ReasonNotProven, "a NetworkPolicy exists in namespace "+f.Namespace.Name+" before this rehearsal has created one: whether pods reach an address without it cannot be tried",
 			"find what creates NetworkPolicies in new namespaces, and exclude namespaces whose names begin with rehearsal-"))
 	}
+	if f.Control.Preempts {
+		return f.ends(refused("PodsPreempt", fmt.Sprintf("pods without a PriorityClass have priority %d in the destination's cluster, and preempt: the pods of a rehearsal would evict running pods of others", f.Control.Priority),
+			"give the PriorityClass that is the global default preemptionPolicy Never, or rehearse in a cluster without one"))
+	}
 	if step := f.run(KindControl, f.Control, f.Ask.Forbidden); !step.none() {
 		return step
 	}

@@ -73,6 +73,14 @@ func (c *clusters) copying() *clusters {
 	return c
 }
 
+// empty lets the pods start on empty volumes, whose claims the StatefulSet creates.
+func (c *clusters) empty() *clusters {
+	for i := range c.ask.Clones {
+		c.ask.Clones[i].Empty = true
+	}
+	return c
+}
+
 func (c *clusters) add(kind Kind, ref volumes.Ref) *thing {
 	c.uids++
 	ref.UID = types.UID(fmt.Sprintf("uid-%d", c.uids))
@@ -269,6 +277,11 @@ func (c *clusters) control() {
 			content.handle, content.retains = "snap-"+t.ref.Name, c.retains
 		}
 	}
+	for _, asked := range c.ask.Clones {
+		if set := c.at(KindSet, c.ask.Set); asked.Empty && set != nil && !set.terminating && c.at(KindClaim, asked.To.Name) == nil {
+			c.add(KindClaim, asked.To)
+		}
+	}
 	for _, t := range c.all(KindClaim) {
 		if c.at(KindVolume, "pv-"+t.ref.Name) == nil && !t.terminating {
 			v := c.add(KindVolume, volumes.Ref{Name: "pv-" + t.ref.Name})
@@ -382,9 +395,7 @@ func (c *clusters) expectSafe(t interface {
 func TestAnyInterruption(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClusters(rapid.Int32Range(1, 3).Draw(t, "replicas"))
-		if rapid.Bool().Draw(t, "copies") {
-			c.copying()
-		}
+		rapid.SampledFrom([]func() *clusters{func() *clusters { return c }, c.copying, c.empty}).Draw(t, "method")()
 		c.admits = rapid.Bool().Draw(t, "admits")
 		c.enforced, c.retains, c.ready = rapid.Bool().Draw(t, "enforced"), rapid.Bool().Draw(t, "retains"), rapid.Bool().Draw(t, "ready")
 		for range rapid.IntRange(0, 60).Draw(t, "passes") {

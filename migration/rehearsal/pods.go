@@ -211,6 +211,9 @@ func (f Facts) result() *Result {
 		r.CloneSeconds = between(f.Record.Isolation.Time.Time, f.Record.Cloned.Time)
 	}
 	for i, c := range f.Clones {
+		if f.Ask.Clones[i].Empty {
+			continue
+		}
 		restored := between(c.Claim.Created, c.Volume.Created)
 		r.RestoreSeconds = max(r.RestoreSeconds, restored)
 		switch asked := f.Ask.Clones[i]; {

@@ -3,6 +3,8 @@ package rehearsal
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -118,6 +120,22 @@ func Begin(id types.UID, source, destination Place, now time.Time, before *Recor
 		r.Before = before.Known()
 	}
 	return r
+}
+
+// Expect returns an error unless a stored record is one that Begin returns for this StatefulSet. Users of its namespace
+// may be able to write such a record, and the end of a rehearsal deletes the volumes of the namespace that it names.
+func (r Record) Expect(namespace, set string) error {
+	switch {
+	case r.ID == "":
+		return errors.New("it has no ID")
+	case r.Source.Namespace != namespace || r.Source.StatefulSet != set:
+		return fmt.Errorf("its source is %q", r.Source.Namespace+"/"+r.Source.StatefulSet)
+	case r.Namespace != namespaceOf(r.ID, set):
+		return fmt.Errorf("namespace %q is not that of the rehearsal with its ID", r.Namespace)
+	case r.Destination.Cluster == "":
+		return errors.New("it does not name the destination's cluster")
+	}
+	return nil
 }
 
 // Fence is the fence of the movers. A rehearsal is never continued by another process, so it has one epoch.

@@ -121,6 +121,10 @@ type Probe struct {
 	Reached, Unreached []string
 	// Trouble is why it does not run, or has failed.
 	Trouble string
+	// Priority is that of a pod without a PriorityClass in this cluster. Preempts is true if such a pod evicts pods of
+	// others that name no PriorityClass, or a lower one that is not negative.
+	Priority int32
+	Preempts bool
 }
 
 // Verb is a kind of write.

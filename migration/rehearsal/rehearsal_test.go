@@ -255,6 +255,45 @@ func TestAvailableVolume(t *testing.T) {
 	}
 }
 
+// TestPreempts: where pods without a PriorityClass evict others, no further pod starts.
+func TestPreempts(t *testing.T) {
+	c := newClusters(1)
+	c.until(func() bool { return c.at(KindControl, "control") != nil })
+	f := c.facts(true, false)
+	f.Control.Priority, f.Control.Preempts = 1000, true
+	step := Next(f)
+	if step.Record == nil || step.Record.End == nil || step.Record.End.Outcome != Refused || !strings.Contains(step.Record.End.Message, "have priority 1000") {
+		t.Fatalf("%+v", step)
+	}
+	c.record = *step.Record
+	if err := c.run(true, false); err != nil {
+		t.Fatal(err)
+	}
+	c.expectSafe(t)
+}
+
+// TestEmptyVolume: nothing is cloned for a volume that starts empty. While a volume is free that the binder could choose for
+// its claim, no pod starts, and one that the binder has chosen ends the rehearsal.
+func TestEmptyVolume(t *testing.T) {
+	f := isolated()
+	f.Ask.Clones[0].Empty = true
+	if step := Next(f); step.Write == nil || step.Write.Kind != KindSet {
+		t.Errorf("%+v", step)
+	}
+	f.Clones[0].Occupied = "pv-free"
+	if step := Next(f); step.Record == nil || step.Record.End == nil || step.Record.End.Reason != "VolumeAvailable" {
+		t.Errorf("%+v", step)
+	}
+	f.Clones[0].Claim.Found, f.Clones[0].Volume = true, Volume{Object: Object{Found: true}, Chosen: true}
+	if step := Next(f); step.Record == nil || step.Record.End == nil || step.Record.End.Reason != "NotRestored" {
+		t.Errorf("%+v", step)
+	}
+	f.Clones[0].Claim.Created, f.Clones[0].Volume.Created = noon, noon.Add(time.Minute)
+	if r := f.result(); r.RestoreSeconds != 0 || r.CloneSeconds != 0 {
+		t.Errorf("an empty volume is restored: %+v", r)
+	}
+}
+
 // TestGates: gates are asked until they pass or the time is over. One that fails then fails the rehearsal; one without
 // an answer does not.
 func TestGates(t *testing.T) {

@@ -3,11 +3,13 @@ package stage
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -29,22 +31,18 @@ type storage struct {
 	classes   []storagev1.StorageClass
 }
 
-// planClones returns the clones of the ordinals, and why a volume cannot be cloned.
+// planClones returns the clones and the empty volumes of the ordinals, and why a volume cannot be cloned.
 func (s *Stage) planClones(ctx context.Context, r rehearsal.Record, ordinals []int32) ([]rehearsal.ClonePlan, []plan.Finding, error) {
-	var templates []string
-	for _, template := range world.ClaimTemplates(s.set) {
-		if s.volumeSpec(template).Method != api.MethodEmpty { // the pods start on empty volumes, as in the move
-			templates = append(templates, template)
-		}
-	}
+	templates := world.ClaimTemplates(s.set)
 	if len(templates) == 0 {
 		return nil, nil, nil
 	}
-	has, err := s.readStorage(ctx)
+	cloned := slices.ContainsFunc(templates, func(template string) bool { return !s.startsEmpty(template) })
+	has, err := s.readStorage(ctx, cloned && !s.Copies)
 	if err != nil {
 		return nil, nil, err
 	}
-	if has.lacks != "" && !s.Copies {
+	if has.lacks != "" {
 		return nil, []plan.Finding{s.finding(volumes.ReasonSnapshotsNotServed,
 			fmt.Sprintf("cluster %s has no API snapshot.storage.k8s.io/v1, and volumes are cloned by snapshots", has.lacks),
 			"install the snapshot-controller of kubernetes-csi/external-snapshotter and its CustomResourceDefinitions there; or copy the running volumes: --method copy; or rehearse empty volumes: --volume TEMPLATE=empty")}, nil
@@ -77,6 +75,11 @@ func (s *Stage) volumeSpec(template string) api.VolumeSpec {
 	return api.VolumeSpec{ClaimTemplate: template, Method: api.MethodRebind}
 }
 
+// startsEmpty reports whether the pods start on empty volumes of a claim template, as in the move.
+func (s *Stage) startsEmpty(template string) bool {
+	return s.volumeSpec(template).Method == api.MethodEmpty
+}
+
 // classOf returns the storage class that a clone names; nil for the default class.
 func (s *Stage) classOf(template string) *string {
 	if class := s.volumeSpec(template).StorageClassName; class != nil {
@@ -90,10 +93,11 @@ func (s *Stage) classOf(template string) *string {
 	return nil
 }
 
-func (s *Stage) readStorage(ctx context.Context) (storage, error) {
+// readStorage reads the classes of the destination, and those of snapshots if these are taken.
+func (s *Stage) readStorage(ctx context.Context, snapshots bool) (storage, error) {
 	var has storage
 	for _, at := range []endpoint.Endpoint{s.Pair.Source, s.Pair.Destination} {
-		if s.Copies {
+		if !snapshots {
 			break
 		}
 		list := &unstructured.UnstructuredList{}
@@ -130,6 +134,13 @@ func (s *Stage) planClone(ctx context.Context, r rehearsal.Record, has storage, 
 		finding.Object = "claim " + clone.From.Namespace + "/" + clone.From.Name + " in cluster " + from.Cluster
 		return clone, &finding, nil
 	}
+	class := volumes.FindClass(s.classOf(template), has.classes)
+	if s.startsEmpty(template) {
+		if clone.Empty, clone.StorageClass = true, ptr.Deref(s.classOf(template), ""); class != nil {
+			clone.StorageClass = class.Name
+		}
+		return clone, nil, nil
+	}
 	claim, volume, err := s.bound(ctx, clone.From)
 	if err != nil {
 		return clone, nil, err
@@ -138,7 +149,6 @@ func (s *Stage) planClone(ctx context.Context, r rehearsal.Record, has storage, 
 		return refuse(volumes.ReasonClaimNotBound, "claim "+clone.From.Name+" has no volume that could be cloned", "wait until it is bound")
 	}
 	clone.Driver, clone.Handle = volumes.DriverOf(volumes.Handle(volume))
-	class := volumes.FindClass(s.classOf(template), has.classes)
 	if class == nil {
 		return refuse(volumes.ReasonClassMissing, "its clone has no StorageClass in cluster "+to.Cluster, fmt.Sprintf("name one: --storage-class %s=CLASS", template))
 	}

@@ -138,6 +138,41 @@ func TestPrepareClones(t *testing.T) {
 	}
 }
 
+// TestPrepareEmpty: a claim that starts empty is watched by its class, and a volume that the binder could choose for it is
+// found. No snapshot is needed for it.
+func TestPrepareEmpty(t *testing.T) {
+	for name, tc := range map[string]struct {
+		class   *string
+		classes []client.Object
+		want    string
+	}{
+		"a class":              {new("slow"), []client.Object{&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}}}, "slow"},
+		"a class of no object": {new("by-hand"), nil, "by-hand"},
+		"the default class": {nil, []client.Object{&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{
+			Name: "usual", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+		}}}, "usual"},
+		"no class": {nil, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			free := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "seeded"}, Spec: corev1.PersistentVolumeSpec{StorageClassName: tc.want}}
+			free.Status.Phase = corev1.VolumeAvailable
+			s := staged(clustertest.New(), clustertest.New(append(tc.classes, free)...))
+			s.set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: tc.class}}}
+			s.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty}}
+			planned, findings, err := s.planClones(t.Context(), record(), []int32{0})
+			want := []rehearsal.ClonePlan{{
+				Template: "data", From: volumes.Ref{Namespace: "shop", Name: "data-web-0"}, To: volumes.Ref{Namespace: "stage", Name: "data-web-0"}, StorageClass: tc.want, Empty: true,
+			}}
+			if diff := cmp.Diff(want, planned); diff != "" || len(findings) > 0 || err != nil {
+				t.Fatalf("%s, %+v, %v", diff, findings, err)
+			}
+			if c, err := s.clone(t.Context(), record(), planned[0], []corev1.PersistentVolume{*free}); err != nil || c.Occupied != "seeded" {
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
+	}
+}
+
 // TestCopySpec: a rehearsal copies with the settings of the move, but through this process.
 func TestCopySpec(t *testing.T) {
 	s, _ := copies(clustertest.New(), clustertest.New())

@@ -144,9 +144,11 @@ func (s *Stage) clone(ctx context.Context, r rehearsal.Record, asked rehearsal.C
 	from, to := s.Pair.Source, s.Pair.Destination
 	c.TakenRef = volumes.Ref{Namespace: from.Namespace, Name: snapshotName("taken", r, asked.From)}
 	c.ImportRef = volumes.Ref{Namespace: to.Namespace, Name: snapshotName("import", r, asked.From)}
-	if asked.Copied {
+	switch {
+	case asked.Empty:
+	case asked.Copied:
 		c.Pair, err = s.pair(ctx, r, asked)
-	} else {
+	default:
 		err = s.snapshots(ctx, r, &c)
 	}
 	if err != nil {

@@ -105,7 +105,7 @@ func (s *Stage) statefulSet(ctx context.Context, r rehearsal.Record, w rehearsal
 	}
 	pods := &set.Spec.Template
 	maps.DeleteFunc(pods.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, dependencies.ExternalNames) })
-	// No other pod is evicted for a clone.
+	// A clone has the priority of the control pod, which the API server has set and a rehearsal judges.
 	pods.Spec.PriorityClassName, pods.Spec.Priority, pods.Spec.PreemptionPolicy = "", nil, nil
 	whole := at.NewSet(metav1.ObjectMeta{})
 	return whole, endpoint.ConvertTo(whole, set)

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -27,7 +28,8 @@ func (s *Stage) probe(ctx context.Context, r rehearsal.Record, name string) (reh
 	if err != nil || pod == nil {
 		return p, err
 	}
-	p.Trouble = troubleOf(pod)
+	p.Trouble, p.Priority = troubleOf(pod), ptr.Deref(pod.Spec.Priority, 0)
+	p.Preempts = p.Priority > 0 && ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority) != corev1.PreemptNever
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Terminated == nil {
 			continue

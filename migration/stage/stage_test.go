@@ -110,7 +110,31 @@ func TestStatefulSet(t *testing.T) {
 	}
 }
 
-// TestStatefulSetHarmsNoOther: no name outside of the cluster leads to a clone, and no other pod is evicted for one.
+// TestProbePreempts: a pod without a PriorityClass evicts others if the global default is above 0, and preempts.
+func TestProbePreempts(t *testing.T) {
+	never := corev1.PreemptNever
+	for name, tc := range map[string]struct {
+		priority *int32
+		policy   *corev1.PreemptionPolicy
+		want     bool
+	}{
+		"nothing is set":        {nil, nil, false},
+		"no global default":     {new(int32(0)), new(corev1.PreemptLowerPriority), false},
+		"a default above 0":     {new(int32(1000)), new(corev1.PreemptLowerPriority), true},
+		"its policy is usual":   {new(int32(1000)), nil, true},
+		"it does not preempt":   {new(int32(1000)), &never, false},
+		"a default that yields": {new(int32(-10)), new(corev1.PreemptLowerPriority), false},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "stage", Name: controlName}, Spec: corev1.PodSpec{Priority: tc.priority, PreemptionPolicy: tc.policy}}
+		p, err := staged(clustertest.New(), clustertest.New(pod)).probe(t.Context(), record(), controlName)
+		if err != nil || p.Preempts != tc.want {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
+// TestStatefulSetHarmsNoOther: no name outside of the cluster leads to a clone, and it does not have the PriorityClass of
+// the application.
 func TestStatefulSetHarmsNoOther(t *testing.T) {
 	set := web()
 	set.Spec.Template.Annotations = map[string]string{"external-dns.alpha.kubernetes.io/hostname": "web.example.com", "note": "kept"}
@@ -231,6 +255,11 @@ func TestDoWritesWhatWasJudged(t *testing.T) {
 	}
 }
 
+// begun is the record of a rehearsal of shop/web that has begun.
+func begun() rehearsal.Record {
+	return rehearsal.Begin("id-1", rehearsal.Place{Namespace: "shop", StatefulSet: "web"}, rehearsal.Place{Cluster: "west"}, time.Unix(7, 0), nil)
+}
+
 // TestStore: a record is kept between processes, and two processes never both hold it.
 func TestStore(t *testing.T) {
 	there := clustertest.New()
@@ -238,7 +267,7 @@ func TestStore(t *testing.T) {
 	if r, err := one.Load(t.Context()); r != nil || err != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	kept := rehearsal.Begin("id-1", rehearsal.Place{StatefulSet: "web"}, rehearsal.Place{}, time.Unix(7, 0), nil)
+	kept := begun()
 	kept.Keep = true
 	if err := one.Save(t.Context(), kept); err != nil {
 		t.Fatal(err)
@@ -287,6 +316,34 @@ func TestStoreOfOthers(t *testing.T) {
 	away := clustertest.Hooked(clustertest.Failing(errors.New("no answer"), "get"))
 	if r, err := (&Store{Client: away, Namespace: "shop", Set: "web"}).Load(t.Context()); err == nil || r != nil {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestForgedRecord: a record that a user of the source's namespace has written names only a namespace that a rehearsal of
+// this StatefulSet creates, in a cluster that is named. Otherwise its end would delete volumes of others.
+func TestForgedRecord(t *testing.T) {
+	for name, tc := range map[string]struct {
+		forge func(*rehearsal.Record)
+		want  string
+	}{
+		"a namespace of others":        {func(r *rehearsal.Record) { r.Namespace = "billing" }, `namespace "billing" is not that`},
+		"the ID of another rehearsal":  {func(r *rehearsal.Record) { r.ID = "id-2" }, "is not that of the rehearsal"},
+		"no ID":                        {func(r *rehearsal.Record) { r.ID = "" }, "it has no ID"},
+		"a source of others":           {func(r *rehearsal.Record) { r.Source.Namespace = "billing" }, `its source is "billing/web"`},
+		"another StatefulSet":          {func(r *rehearsal.Record) { r.Source.StatefulSet = "db" }, `its source is "shop/db"`},
+		"any cluster as a destination": {func(r *rehearsal.Record) { r.Destination.Cluster = "" }, "does not name the destination's cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Store{Client: clustertest.New(), Namespace: "shop", Set: "web"}
+			r := begun()
+			tc.forge(&r)
+			if err := s.Save(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.Load(t.Context()); got != nil || err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
 	}
 }
 

@@ -40,21 +40,14 @@ func (s *Store) Load(ctx context.Context) (*rehearsal.Record, error) {
 		return nil, err
 	}
 	r := &rehearsal.Record{}
-	if err := yaml.UnmarshalStrict([]byte(found.Data[recordKey]), r); err != nil || r.ID == "" || r.Namespace == "" {
-		return nil, fmt.Errorf("ConfigMap %s/%s does not hold a rehearsal (%w): look at it, and delete it if nothing needs it", s.Namespace, s.ObjectName(), orEmpty(err))
+	if err = yaml.UnmarshalStrict([]byte(found.Data[recordKey]), r); err == nil {
+		err = r.Expect(s.Namespace, s.Set)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ConfigMap %s/%s does not hold a rehearsal (%w): look at it, and delete it if nothing needs it", s.Namespace, s.ObjectName(), err)
 	}
 	s.kept = found
 	return r, nil
-}
-
-// errEmpty is why a record cannot be used that could be read.
-var errEmpty = errors.New("it has no ID")
-
-func orEmpty(err error) error {
-	if err == nil {
-		return errEmpty
-	}
-	return err
 }
 
 // Save writes the record. It fails with a conflict if another process has written it since it was read.

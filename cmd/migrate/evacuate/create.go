@@ -122,13 +122,16 @@ func (r *reader) create(ctx context.Context, p evacuate.Plan) error {
 	if err := errors.Join(fits(e.Spec), r.expectMeans(ctx), r.expectNone(ctx, e)); err != nil {
 		return err
 	}
+	exists, err := r.written(ctx, migrations)
+	if err != nil {
+		return err
+	}
 	c := r.source.Live()
 	for _, m := range migrations {
-		err := c.Create(ctx, m)
-		if apierrors.IsAlreadyExists(err) {
-			err = r.sameAs(ctx, m)
+		if exists[m.Name] {
+			continue
 		}
-		if err != nil {
+		if err := c.Create(ctx, m); err != nil {
 			return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", r.source.Name(), m.Namespace, m.Name, err)
 		}
 	}
@@ -221,16 +224,4 @@ func (r *reader) expectNone(ctx context.Context, e *api.Evacuation) error {
 	default: // one that may not be read may exist
 		return command.Unreachable(r.source.Name(), err)
 	}
-}
-
-// sameAs returns an error unless a Migration that exists already is of this evacuation.
-func (r *reader) sameAs(ctx context.Context, m *api.Migration) error {
-	found := &api.Migration{}
-	if err := r.source.Live().Get(ctx, client.ObjectKeyFromObject(m), found); err != nil {
-		return err
-	}
-	if found.Labels[api.EvacuationLabelKey] != r.creation.name || found.Spec.Source.Namespace != m.Spec.Source.Namespace || found.Spec.Source.Name != m.Spec.Source.Name {
-		return fmt.Errorf("it exists already, and is not of Evacuation %s: delete it, or wait for it", r.creation.name)
-	}
-	return nil
 }

@@ -179,6 +179,65 @@ func TestNoneYet(t *testing.T) {
 	}
 }
 
+// TestWrittenBefore: a Migration of an earlier command is used only if it moves its StatefulSet as the plan states. A completed
+// one moves nothing, and one with other settings moves it elsewhere or in another way.
+func TestWrittenBefore(t *testing.T) {
+	planned := func() *api.Migration {
+		m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "shop-web", Labels: map[string]string{api.EvacuationLabelKey: "all"}}}
+		m.Spec.Source = api.SourceReference{Namespace: "shop", Name: "web"}
+		m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west", Key: "value"}
+		m.Spec.Mode, m.Spec.ServiceAccountName = api.ModePause, "mover"
+		m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}}
+		return m
+	}
+	completed := func(reason string) func(*api.Migration) {
+		return func(m *api.Migration) {
+			m.Status.Conditions = []metav1.Condition{{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: reason}}
+		}
+	}
+	const remove = "kubectl --context west delete migration -n moves shop-web"
+	for name, tc := range map[string]struct {
+		change func(*api.Migration)
+		want   []string
+	}{
+		"the same":              {func(*api.Migration) {}, nil},
+		"under way":             {func(m *api.Migration) { m.Spec.Mode, m.Status.Baseline = api.ModeRun, &api.Baseline{} }, nil},
+		"of another Evacuation": {func(m *api.Migration) { m.Labels = nil }, []string{"it is not of Evacuation all"}},
+		"it has moved":          {completed(api.ReasonMoved), []string{"it is completed as Moved, so it moves nothing any more", "migrate report shop-web -n moves", remove}},
+		"it was rolled back":    {completed(api.ReasonRolledBack), []string{"it is completed as RolledBack", remove}},
+		"another cluster":       {func(m *api.Migration) { m.Spec.Destination.KubeConfigSecretRef.Name = "north" }, []string{"it has another spec.destination than", remove}},
+		"another account":       {func(m *api.Migration) { m.Spec.ServiceAccountName = "" }, []string{"it has another spec.serviceAccountName than"}},
+		"another class":         {func(m *api.Migration) { m.Spec.Volumes[0].StorageClassName = new("slow") }, []string{"it has another spec.volumes than"}},
+		"another method":        {func(m *api.Migration) { m.Spec.Volumes[0].Method = api.MethodEmpty }, []string{"it has another spec.volumes than"}},
+		"under way to another cluster": {func(m *api.Migration) {
+			m.Spec.Destination.KubeConfigSecretRef.Key, m.Status.Baseline = "other", &api.Baseline{}
+		}, []string{"it has begun with another spec.destination than"}},
+		"under way with its first class": {func(m *api.Migration) { m.Spec.Volumes, m.Status.Baseline = nil, &api.Baseline{} }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := planned()
+			tc.change(before)
+			s, connection := serve(t, before)
+			o := &options{Common: command.NewCommon(console().Environment), creation: creation{name: "all", namespace: "moves"}}
+			r := &reader{options: o, source: connection.ReachedBy("--context west")}
+			other := planned()
+			other.Name = "shop-db"
+			exists, err := r.written(t.Context(), []*api.Migration{planned(), other})
+			if (err == nil) != (tc.want == nil) || !exists["shop-web"] || exists["shop-db"] {
+				t.Errorf("%v, %v", exists, err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v lacks %q", err, want)
+				}
+			}
+			if writes := s.Wrote(); len(writes) > 0 {
+				t.Errorf("it wrote %q", writes)
+			}
+		})
+	}
+}
+
 // TestClaimsHere: a Migration whose source is another cluster claims no StatefulSet of this one, unless it has begun here.
 func TestClaimsHere(t *testing.T) {
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}

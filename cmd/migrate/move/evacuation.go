@@ -17,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/evacuate"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // evacuationIn returns the name of an Evacuation, if the argument has the form evacuation/NAME; empty if it does not.
@@ -66,10 +67,25 @@ func (o *modeOptions) steerAll(ctx context.Context) error {
 		}
 		fmt.Fprintf(o.Out, "evacuation %s %s\n", key, o.done)
 	}
+	unnoticed := o.expectManager(ctx, connection, key)
 	if o.mode != api.ModeRollback {
-		return nil
+		return unnoticed
 	}
-	return o.offerWaysBack(ctx, connection, e)
+	return cmp.Or(o.offerWaysBack(ctx, connection, e), unnoticed)
+}
+
+// expectManager waits until the manager acts upon the mode of an Evacuation.
+func (o *modeOptions) expectManager(ctx context.Context, connection *clusters.Connection, key client.ObjectKey) error {
+	var failed error
+	err := command.Poll(ctx, o.Clock, lookEvery, managerNoticeFor, func() bool {
+		var e *api.Evacuation
+		e, failed = evacuate.Read(ctx, connection, key)
+		return failed == nil && e.Status.ObservedGeneration >= e.Generation
+	})
+	if !errors.Is(err, command.ErrLate) {
+		return err
+	}
+	return cmp.Or(failed, refuseUnnoticed("evacuation "+key.String(), managerNoticeFor, whyIdle(plan.Kubectl(connection.Name(), connection.Flags()))))
 }
 
 // afterAllMoved handles a mode for an Evacuation whose Migrations have all completed: none of them can be turned any more.

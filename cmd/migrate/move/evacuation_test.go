@@ -81,6 +81,56 @@ func TestEvacuationVerbs(t *testing.T) {
 	}
 }
 
+// TestOrderWithoutManager: an order that no manager has observed is not reported as done, not even when it is given twice. One
+// that the manager observes ends well.
+func TestOrderWithoutManager(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode    api.EvacuationMode
+		verb    string
+		acts    bool
+		wantOut string
+	}{
+		"pause":               {api.EvacuationRun, "pause", false, "evacuation shop/all paused\n"},
+		"pause twice":         {api.EvacuationPause, "pause", false, "evacuation shop/all is paused already\n"},
+		"roll back":           {api.EvacuationRun, "rollback", false, "1 of its 2 Migrations completed before"},
+		"a manager acts late": {api.EvacuationRun, "pause", true, "evacuation shop/all paused\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			east := serveEvacuation(t, tc.mode, api.EvacuationRunning)
+			e := &api.Evacuation{}
+			set := func(generation, observed int64) {
+				t.Helper()
+				if err := east.Store.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "all"}, e); err != nil {
+					t.Fatal(err)
+				}
+				e.Generation, e.Status.ObservedGeneration = generation, observed
+				if err := east.Store.Update(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set(2, 1)
+			reads := 0
+			east.Before = func(r *http.Request) error {
+				if r.PathValue("resource") == "evacuations" && r.Method == http.MethodGet {
+					if reads++; reads == 3 && tc.acts {
+						set(2, 2)
+					}
+				}
+				return nil
+			}
+			c := newConsole(tc.verb, "evacuation/all", "-n", "shop", "--kubeconfig", east.Kubeconfig(t), "--context", "east")
+			code := c.PassTime(t, c.Begin(t), lookEvery)
+			if stalls := code == command.ExitStalled; stalls == tc.acts || tc.acts && code != 0 || !strings.Contains(c.Stdout.String(), tc.wantOut) {
+				t.Errorf("exit code %d: %s", code, c.Stdout)
+			}
+			const want = "evacuation shop/all: no process has taken notice within 20s, and nothing is done before one does; if none drives it, see why its manager does not act: kubectl "
+			if text := c.Stderr.String(); strings.Contains(text, want) == tc.acts {
+				t.Errorf("%s", text)
+			}
+		})
+	}
+}
+
 // TestWatchOfADeletedOne: a watch prints once why an Evacuation cannot be read, and ends when it is deleted.
 func TestWatchOfADeletedOne(t *testing.T) {
 	east := serveEvacuation(t, api.EvacuationRun, api.EvacuationRunning)

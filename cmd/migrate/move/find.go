@@ -182,7 +182,12 @@ func (o *named) howOn(k *storedMigration) string {
 	if k.record {
 		return "to go on: " + o.goOn(k.Migration)
 	}
-	return "see why its manager does not act: " + k.kubectl().Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
+	return whyIdle(k.kubectl())
+}
+
+// whyIdle returns how to find out why a manager does not act.
+func whyIdle(kubectl shell.Kubectl) string {
+	return "see why its manager does not act: " + kubectl.Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
 }
 
 // change writes fields of its spec.

@@ -264,7 +264,12 @@ func (o *modeOptions) expectDriver(ctx context.Context, k *storedMigration) (unn
 	if undriven := o.refuseUndriven(k); undriven != nil {
 		return undriven, nil
 	}
-	return command.Refusedf("%s: no process has taken notice within %s, and nothing is done before one does; if none drives it, %s", k.title(), noticeWithin(k), o.howOn(k)), nil
+	return refuseUnnoticed(k.title(), noticeWithin(k), o.howOn(k)), nil
+}
+
+// refuseUnnoticed returns the error that no process acts upon another mode.
+func refuseUnnoticed(title string, within time.Duration, howOn string) error {
+	return command.Refusedf("%s: no process has taken notice within %s, and nothing is done before one does; if none drives it, %s", title, within, howOn)
 }
 
 // noticed reports whether a process acts upon the mode.
