@@ -286,3 +286,30 @@ func TestProvesLaterIsSaid(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestRecoveredWhileOwing: the side is lost to which an ordinal was copied, and its proof was owed. The ordinal returns to
+// the volume that it has left. A sender that is left of the copy ends first.
+func TestRecoveredWhileOwing(t *testing.T) {
+	w := owing(t)
+	w.Turn()
+	w.proceed(t, func() bool { return (Copy{}).Ahead(w.owedPair(), volumes.Unproven).Done() })
+	pair := w.owedPair()
+	pair.Word.ReturnsToKept = true
+	seen := *pair.Copy
+	pair.Giver, pair.Copy = volumes.Holding{Ref: pair.Giver.Ref}, &seen
+	seen.Incoming.Claim, seen.Incoming.Volume, seen.Receiver = volumes.Claim{}, volumes.Volume{}, volumes.Mover{}
+	if !pair.Taker.Parked() || !seen.Back {
+		t.Fatalf("the world is not as it should be: %+v", pair)
+	}
+	if got := (Copy{}).Ahead(pair, volumes.Filled); !got.Done() {
+		t.Errorf("it is filled by %+v", got)
+	}
+	got := (Copy{}).Transfer(pair)
+	if a := got.Action; a == nil || a.Verb != volumes.Point || a.AtGiver || !a.After.ClaimRef.Names(pair.Taker.Ref) || a.After.Released != "" {
+		t.Errorf("it returns by %+v", got)
+	}
+	seen.Sender = volumes.Mover{Found: true, UID: "sender", Attempt: seen.Attempt.Number}
+	if a := (Copy{}).Transfer(pair).Action; a == nil || a.Verb != volumes.DeleteMover || a.UID != "sender" {
+		t.Errorf("a sender is left: %+v", a)
+	}
+}
