@@ -41,8 +41,15 @@ func bind(pair Pair) Verdict {
 	return bound(pair)
 }
 
-// Return binds the taker's claim to the volume that the taker has kept.
-func Return(pair Pair) Verdict { return Empty{}.back(pair) }
+// Return binds the taker's claim to the volume that the taker has kept. Its ordinal may then write to it, so an earlier
+// release does not count any more.
+func Return(pair Pair) Verdict {
+	verdict := Empty{}.back(pair)
+	if verdict.Action == nil {
+		return verdict
+	}
+	return returned(verdict)
+}
 
 // bound lets the binder bind the taker's claim to its volume.
 func bound(pair Pair) Verdict {

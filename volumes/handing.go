@@ -20,6 +20,8 @@ const Look = 500 * time.Millisecond
 type Handing struct {
 	Pair
 	Copying
+	// Kept is true if the ordinal returns to the volume that the pair's taker still has: nothing is filled.
+	Kept bool
 }
 
 // HandingOf returns a pair in the direction of its attempt.
@@ -31,6 +33,8 @@ func HandingOf(pair Pair) Handing {
 	if h.Back {
 		h.Giver, h.Taker = h.Taker, h.Giver
 	}
+	// With the user's confirmation, an attempt counts only if its second volume was taken over.
+	h.Kept = Returns(pair) && (h.Attempt.Number == 0 || pair.Word.ReturnsToKept && !h.Taken())
 	return h
 }
 
@@ -213,9 +217,12 @@ func (h Handing) mark() string {
 }
 
 // volumeGone returns the problem of a giver whose volume does not exist, or is not known because the claim that
-// names it was deleted.
+// names it was deleted. If the other side is lost, what matters is the claim here.
 func (h Handing) volumeGone() *Reason {
 	own, out := h.Giver, h.Outgoing
+	if here := h.requested().Taker; h.Word.ReturnsToKept && !here.Claim.Found {
+		return claimLost(here)
+	}
 	claim := fmt.Sprintf("claim %s/%s", own.Ref.Namespace, own.Ref.Name)
 	if own.Claim.Found || !out.Claim.Found || out.Claim.Volume == "" {
 		return Stalled(ReasonVolumeLost, "the volume of "+claim+" does not exist on this side", "restore the PersistentVolume object")
@@ -370,9 +377,13 @@ func (h Handing) deleteLost(lost Holding, atGiver bool) Verdict {
 	return verdict
 }
 
-// GoBack returns the volume to the giver, as long as the second one has not been taken over. When it is done,
-// the ordinal may be started there. The incoming claim stays until the ordinal runs again: see Drop.
+// GoBack returns the volume to the giver, as long as the second one has not been taken over, or the ordinal to the volume
+// that the pair's taker has kept. When it is done, the ordinal may be started there. The incoming claim stays until the
+// ordinal runs again: see Drop.
 func (h Handing) GoBack() Verdict {
+	if h.Kept {
+		return First(h.toKept, h.LeaveOutgoing)
+	}
 	volume, giver, in := h.Giver.Volume, h.Giver, h.Incoming
 	released := volume.ClaimRef.Names(h.Outgoing.Ref)
 	switch {
@@ -395,4 +406,16 @@ func (h Handing) GoBack() Verdict {
 		return Verdict{Waits: fmt.Sprintf("claim %s/%s is bound to volume %s", giver.Ref.Namespace, giver.Ref.Name, volume.Name), Call: &mark}
 	}
 	return h.deleteLost(h.Outgoing, true)
+}
+
+// toKept returns the ordinal to the volume that the pair's taker has kept.
+func (h Handing) toKept() Verdict { return Return(h.requested()) }
+
+// requested returns the pair in the direction of the move.
+func (h Handing) requested() Pair {
+	pair := h.Pair
+	if h.Back {
+		pair.Giver, pair.Taker = pair.Taker, pair.Giver
+	}
+	return pair
 }

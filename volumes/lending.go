@@ -1,6 +1,10 @@
 package volumes
 
-import "fmt"
+import (
+	"fmt"
+
+	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+)
 
 // Lend points the parked volume that the giver keeps at the outgoing claim, so that a mover can read it. Nothing mounts
 // it under the ordinal's name. When it is done, the claim is bound. The release mark of the volume stays: it shows that
@@ -79,10 +83,14 @@ func (h Handing) Unchanged() *Reason {
 	default:
 		return nil
 	}
-	return Stalled(ReasonCopyUnprovable, "the copy of "+claim+" cannot be proven: "+why, "see the volume: "+h.Giver.DescribeVolume()+"; "+Accepting(h.Template))
+	return Stalled(ReasonCopyUnprovable, "the copy of "+claim+" cannot be proven: "+why, "see the volume: "+h.Giver.DescribeVolume()+"; "+Accepting(h.Template, seal.Proof))
 }
 
 // Accepting returns the user's step to go on with a copy that is not proven.
-func Accepting(template string) string {
-	return fmt.Sprintf("to accept the copy, add the ordinal to copy.acceptDiffering for claim template %[1]s in spec.volumes: --volume %[1]s=copy,...,accept=ORDINAL", template)
+func Accepting(template string, proof api.CopyProof) string {
+	first := ""
+	if proof.AcceptedBefore {
+		first = "first remove the ordinal from that list, because it was there before this was found, and wait until this message does not ask for that any more; "
+	}
+	return fmt.Sprintf("to accept the copy, add the ordinal to copy.acceptDiffering for claim template %[1]s in spec.volumes: %[2]s--volume %[1]s=copy,...,accept=ORDINAL", template, first)
 }

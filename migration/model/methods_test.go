@@ -269,7 +269,7 @@ func (p *printer) attempt(a *api.CopyAttempt) {
 	p.volumeName(a.Seal.Volume)
 	p.name(a.Seal.Proof.Root)
 	p.number(int(a.Seal.Proof.Tries))
-	p.bools(a.Seal.Verify == api.CopyVerifyLater, a.Seal.Proof.Trouble != "", a.Seal.Proof.Withdrawn, a.Seal.Proof.AcceptedTime.IsZero())
+	p.bools(a.Seal.Verify == api.CopyVerifyLater, a.Seal.Proof.Trouble != "", a.Seal.Proof.Withdrawn, a.Seal.Proof.AcceptedTime.IsZero(), a.Seal.Proof.AcceptedBefore)
 }
 
 // ofMovers are the kinds of faults that affect copies.

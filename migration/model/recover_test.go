@@ -26,6 +26,9 @@ func (y *play) vanish() {
 	for i := range y.State.Volumes {
 		y.State.Volumes[i].Destination = volumes.Holding{Ref: y.State.Volumes[i].Destination.Ref}
 	}
+	for i := range y.yards {
+		y.lose(i)
+	}
 }
 
 // recover requests the recovery, with the field that confirms it.

@@ -35,24 +35,26 @@ func (v view) prove() volumes.Verdict {
 	switch {
 	case !v.Attempt.OwesProof():
 		return v.unprove()
-	case v.Asked.Accepted && v.known(problem):
+	case proof.AcceptedBefore && !v.Asked.Accepted:
+		return v.proven(func(p *api.CopyProof) { p.AcceptedBefore = false })
+	case v.Asked.Accepted && !proof.AcceptedBefore && v.reported(problem):
 		return v.proven(func(p *api.CopyProof) { p.AcceptedTime = metav1.NewTime(v.Now) })
 	case proof.Root != "":
 		return volumes.First(v.unprove, func() volumes.Verdict { return volumes.Held(differing(v.named(), v.Template, v.Attempt)) })
 	case problem != nil && proof.Trouble != cut(problem.Message):
-		return v.proven(func(p *api.CopyProof) { p.Trouble, p.TroubleTime = cut(problem.Message), metav1.NewTime(v.Now) })
+		return v.found(func(p *api.CopyProof) { p.Trouble, p.TroubleTime = cut(problem.Message), metav1.NewTime(v.Now) })
 	case problem != nil:
 		return volumes.First(v.unprove, func() volumes.Verdict { return volumes.Held(problem) })
 	case proof.Tries == 0 && proof.Trouble != "": // it was seen again, and is read
-		return v.proven(func(p *api.CopyProof) { p.Trouble, p.TroubleTime = "", metav1.Time{} })
+		return v.proven(func(p *api.CopyProof) { p.Trouble, p.TroubleTime, p.AcceptedBefore = "", metav1.Time{}, false })
 	}
 	return volumes.First(v.Lend, v.prover)
 }
 
-// known reports whether anything is known that the user may accept.
-func (v view) known(problem *volumes.Reason) bool {
+// reported reports whether the record has anything that the user may accept: only that could be seen before.
+func (v view) reported(problem *volumes.Reason) bool {
 	proof := v.Attempt.Seal.Proof
-	return problem != nil || proof.Root != "" || proof.Tries > 0
+	return proof.Root != "" || proof.Tries > 0 || problem != nil && proof.Trouble == cut(problem.Message)
 }
 
 // unprove ends the work of a proof, whatever it has found.
@@ -89,14 +91,18 @@ func (v view) prover() volumes.Verdict {
 		return v.compareLate(m.Result)
 	}
 	why := cut(fmt.Sprintf("pod %s failed: %s", v.pod(volumes.RoleProver), cmp.Or(m.Result.Message, m.Trouble, "it reported nothing")))
-	return v.proven(func(p *api.CopyProof) {
+	return v.found(func(p *api.CopyProof) {
 		p.Tries, p.Trouble, p.TroubleTime = p.Tries+1, why, metav1.NewTime(v.Now)
 	})
 }
 
 // compareLate records the root of the volume that the ordinal has left.
 func (v view) compareLate(read volumes.MoverResult) volumes.Verdict {
-	return v.proven(func(p *api.CopyProof) {
+	record := v.proven
+	if read.Root != v.Attempt.Seal.Root {
+		record = v.found
+	}
+	return record(func(p *api.CopyProof) {
 		*p = api.CopyProof{
 			Root: read.Root, From: volumes.Disk(v.Giver.Volume.Handle), ReadTime: metav1.NewTime(v.Now),
 			Read: read.Read, Seconds: read.Seconds, Tries: p.Tries,
@@ -114,6 +120,14 @@ func (v view) proven(change func(*api.CopyProof)) volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
+// found records something that only the user may accept. An acceptance that was given before it is for something else.
+func (v view) found(change func(*api.CopyProof)) volumes.Verdict {
+	return v.proven(func(p *api.CopyProof) {
+		change(p)
+		p.AcceptedBefore = v.Asked.Accepted
+	})
+}
+
 func (v view) named() string {
 	return fmt.Sprintf("claim %s/%s", v.Giver.Ref.Namespace, v.Giver.Ref.Name)
 }
@@ -125,7 +139,7 @@ func differing(claim, template string, attempt api.CopyAttempt) *volumes.Reason 
 		fmt.Sprintf("%s: the ordinal runs on a copy that differs from the volume that it has left, first in %s. That volume was read whole after the start, until %s: its root is %s, and the copy had %s. The ordinal keeps running, both volumes are kept, and no other ordinal is stopped",
 			claim, seal.Proof.Differs, seal.Proof.ReadTime.UTC().Format(time.RFC3339), seal.Proof.Root, seal.Root),
 		fmt.Sprintf("compare that path on both volumes. %s. Or go back: spec.mode: Rollback returns the ordinal to the source with its present data, which include the difference. To have the data as of its stop, restore them from the kept volume; all later writes are lost. "+
-			"For the remaining ordinals, read both sides while they are down: --volume %s=copy,...,verify=full", volumes.Accepting(template), template))
+			"For the remaining ordinals, read both sides while they are down: --volume %s=copy,...,verify=full", volumes.Accepting(template, seal.Proof), template))
 }
 
 // Owed returns why a migration is not completed, for an ordinal that runs on copies of its claims: the first one that
@@ -141,9 +155,9 @@ func Owed(ordinal int32, owed []api.HandoffVolume) *volumes.Reason {
 		case proof.Tries > 0:
 			return volumes.Stalled(volumes.ReasonCopyProofUnread,
 				fmt.Sprintf("%s: volume %s, which the ordinal has left, cannot be read to its end, so its copy is not proven: %s. %d movers have failed. The ordinal keeps running on its copy, and nothing is deleted", claim, v.Name, proof.Trouble, proof.Tries),
-				"check the disk of that volume, its node and its driver; another mover reads it with pauses of up to an hour; "+volumes.Accepting(v.ClaimTemplate))
+				"check the disk of that volume, its node and its driver; another mover reads it with pauses of up to an hour; "+volumes.Accepting(v.ClaimTemplate, proof))
 		case proof.Trouble != "":
-			return volumes.Stalled(volumes.ReasonCopyUnprovable, claim+": "+proof.Trouble+". The ordinal keeps running on its copy, and nothing is deleted", volumes.Accepting(v.ClaimTemplate))
+			return volumes.Stalled(volumes.ReasonCopyUnprovable, claim+": "+proof.Trouble+". The ordinal keeps running on its copy, and nothing is deleted", volumes.Accepting(v.ClaimTemplate, proof))
 		case waits == nil:
 			waits = &volumes.Reason{Reason: api.ReasonCopyProofPending, Message: fmt.Sprintf("%s runs on its copy; volume %s, which it has left, is read whole (%s%s)", claim, v.Name, size(v.Copy.Seal.Bytes), about(v.Copy))}
 		}

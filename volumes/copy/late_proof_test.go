@@ -195,6 +195,72 @@ func TestAcceptedTooEarly(t *testing.T) {
 	}
 }
 
+// endProver ends the prover with a result.
+func (w *proofs) endProver(result volumes.MoverResult) {
+	for _, m := range w.movers {
+		if m.role == volumes.RoleProver && !m.Ended {
+			m.Ended, m.EndedAt, m.Result = true, w.Now, result
+		}
+	}
+}
+
+// TestAcceptedForAnother: an acceptance counts only for what was reported before it. That of an earlier copy of the ordinal
+// does not hide that this one differs: the message asks to remove it first, and it counts once it is given again.
+func TestAcceptedForAnother(t *testing.T) {
+	w := owing(t)
+	w.accepted = true
+	w.proceed(t, func() bool { return w.owedPair().Copy.Prover.Found })
+	w.endProver(volumes.MoverResult{Done: true, Alone: true, Root: "77", Differs: "base/1"})
+	w.proceed(t, func() bool { return w.owed.Seal.Proof.Root != "" })
+	for range 20 {
+		w.Step(t)
+	}
+	if w.owed == nil || !w.owed.OwesProof() || !w.parked() {
+		t.Fatalf("it is accepted: %+v", w.owed)
+	}
+	remedy := func() string { return Owed(3, []api.HandoffVolume{{ClaimTemplate: "data", Copy: *w.owed}}).Remedy }
+	if held := (Copy{}).Ahead(w.owedPair(), volumes.Proven).Hold; held == nil || held.Reason != volumes.ReasonCopyProofDiffers || !strings.Contains(held.Remedy, "first remove the ordinal") || !strings.Contains(remedy(), "first remove the ordinal") {
+		t.Errorf("it says %+v", held)
+	}
+	w.accepted = false
+	w.proceed(t, func() bool { return !w.owed.Seal.Proof.AcceptedBefore })
+	if !w.owed.OwesProof() || strings.Contains(remedy(), "first remove") {
+		t.Errorf("%s: %+v", remedy(), w.owed.Seal.Proof)
+	}
+	w.accepted = true
+	w.proceed(t, func() bool { return w.owed == nil })
+}
+
+// TestAcceptedForAnotherAndUnread: the same if a mover fails, or if the volume has changed. Another mover reads it all the
+// same, and the copy is proven.
+func TestAcceptedForAnotherAndUnread(t *testing.T) {
+	w := owing(t)
+	w.accepted = true
+	w.proceed(t, func() bool { return w.owedPair().Copy.Prover.Found })
+	w.endProver(volumes.MoverResult{Message: "the pod was evicted"})
+	w.proceed(t, func() bool { return w.owed.Seal.Proof.Tries == 1 })
+	w.proceed(t, func() bool {
+		w.Now = w.Now.Add(5 * time.Second)
+		return w.owed == nil || w.owed.Seal.Proof.Root != "" || !w.owed.OwesProof()
+	})
+	if w.owed == nil || !w.owed.Seal.Proven() || !w.owed.Seal.Proof.AcceptedTime.IsZero() {
+		t.Errorf("%+v", w.owed)
+	}
+	w = owing(t)
+	w.accepted = true
+	pair := w.owedPair()
+	pair.Giver.Volume = volumes.Volume{}
+	for range 3 {
+		got := (Copy{}).Ahead(pair, volumes.Proven)
+		if got.Attempt != nil {
+			pair.Copy.Attempt = *got.Attempt
+		}
+	}
+	if proof := pair.Copy.Attempt.Seal.Proof; proof.Trouble == "" || !proof.AcceptedTime.IsZero() {
+		t.Errorf("a volume that does not exist: %+v", proof)
+	}
+}
+
 // TestLaterIsTheDefault: a full read that fits into the downtime budget is made before the start, whatever is requested
 // later; one that does not fit is made after it. What the user has set stays.
 func TestLaterIsTheDefault(t *testing.T) {
@@ -284,5 +350,32 @@ func TestProvesLaterIsSaid(t *testing.T) {
 	}
 	if got := of("", gib); len(got) > 0 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestRecoveredWhileOwing: the side is lost to which an ordinal was copied, and its proof was owed. The ordinal returns to
+// the volume that it has left. A sender that is left of the copy ends first.
+func TestRecoveredWhileOwing(t *testing.T) {
+	w := owing(t)
+	w.Turn()
+	w.proceed(t, func() bool { return (Copy{}).Ahead(w.owedPair(), volumes.Unproven).Done() })
+	pair := w.owedPair()
+	pair.Word.ReturnsToKept = true
+	seen := *pair.Copy
+	pair.Giver, pair.Copy = volumes.Holding{Ref: pair.Giver.Ref}, &seen
+	seen.Incoming.Claim, seen.Incoming.Volume, seen.Receiver = volumes.Claim{}, volumes.Volume{}, volumes.Mover{}
+	if !pair.Taker.Parked() || !seen.Back {
+		t.Fatalf("the world is not as it should be: %+v", pair)
+	}
+	if got := (Copy{}).Ahead(pair, volumes.Filled); !got.Done() {
+		t.Errorf("it is filled by %+v", got)
+	}
+	got := (Copy{}).Transfer(pair)
+	if a := got.Action; a == nil || a.Verb != volumes.Point || a.AtGiver || !a.After.ClaimRef.Names(pair.Taker.Ref) || a.After.Released != "" {
+		t.Errorf("it returns by %+v", got)
+	}
+	seen.Sender = volumes.Mover{Found: true, UID: "sender", Attempt: seen.Attempt.Number}
+	if a := (Copy{}).Transfer(pair).Action; a == nil || a.Verb != volumes.DeleteMover || a.UID != "sender" {
+		t.Errorf("a sender is left: %+v", a)
 	}
 }

@@ -38,10 +38,8 @@ func (Copy) Transfer(pair volumes.Pair) volumes.Verdict {
 		return verdict
 	}
 	switch {
-	case v.Back:
+	case v.Back, v.Kept:
 		return v.back()
-	case v.Attempt.Number == 0:
-		return volumes.Return(pair)
 	case v.Taken():
 		return volumes.First(v.TakeOver, v.quiet) // once both volumes were pointed elsewhere, a late mover mounts none
 	default:
@@ -60,7 +58,7 @@ func (v view) claim() volumes.Verdict {
 	switch {
 	case v.Back && v.Taken():
 		return v.turned()
-	case v.Back, attempt.Number == 0 && volumes.Returns(v.Pair), v.Taken(), v.Sealed():
+	case v.Back, v.Kept, v.Taken(), v.Sealed():
 		return volumes.Verdict{}
 	case attempt.Number == 0, attempt.Dropped:
 		return v.begin()
@@ -77,7 +75,7 @@ func (v view) copied() volumes.Verdict {
 	switch {
 	case v.Back && v.Taken():
 		return v.turned()
-	case v.Back, v.Attempt.Number == 0 && volumes.Returns(v.Pair), v.Taken():
+	case v.Back, v.Kept, v.Taken():
 		return volumes.Verdict{}
 	case v.Attempt.Number == 0, v.Attempt.Dropped:
 		return v.begin()
@@ -182,7 +180,7 @@ func (v view) meet(sender volumes.Role) volumes.Verdict {
 	)
 }
 
-// back returns the volume to the giver as long as the copy has not been taken over. The copy and its ended movers are
+// back returns the ordinal to the volume that it has left, as long as the copy has not been taken over. The copy and its ended movers are
 // dropped once the ordinal runs again.
 func (v view) back() volumes.Verdict {
 	return volumes.First(

@@ -245,3 +245,25 @@ func TestUnable(t *testing.T) {
 		})
 	}
 }
+
+// TestRecovered: the side is lost for which a volume was restored, and the ordinal's own was parked. The ordinal returns to
+// that one, and the snapshot is removed.
+func TestRecovered(t *testing.T) {
+	pair := before(t, volumes.Park, false)
+	pair.Giver, pair.Taker = pair.Taker, pair.Giver
+	pair.Giver, pair.Word.ReturnsToKept = volumes.Holding{Ref: pair.Giver.Ref}, true
+	seen := *pair.Copy
+	pair.Copy = &seen
+	seen.Back, seen.Incoming.Claim, seen.Incoming.Volume = true, volumes.Claim{}, volumes.Volume{}
+	pair.Taker.Volume.ClaimRef = volumes.Parked(pair.Taker.Ref)
+	got := (Snapshot{}).Transfer(pair)
+	if a := got.Action; a == nil || a.Verb != volumes.Point || a.AtGiver || !a.After.ClaimRef.Names(pair.Taker.Ref) || a.After.Released != "" {
+		t.Fatalf("it returns by %+v", got)
+	}
+	pair.Taker.Volume = pair.Taker.Volume.In(got.Action.After)
+	pair.Taker.Claim.Fence, pair.Taker.Claim.Phase = pair.Fence, corev1.ClaimBound
+	seen.Outgoing.Claim = volumes.Claim{}
+	if got := (Snapshot{}).Transfer(pair); got.Action == nil || got.Action.Verb != volumes.LoosenContent && got.Action.Verb != volumes.DeleteSnapshot {
+		t.Errorf("then %+v", got)
+	}
+}

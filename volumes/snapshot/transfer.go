@@ -19,10 +19,8 @@ func (Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
 		return verdict
 	}
 	switch {
-	case v.Back:
+	case v.Back, v.Kept:
 		return volumes.First(v.removePlaceholder, v.GoBack, v.clearTaker, v.clearGiver)
-	case v.Attempt.Number == 0:
-		return volumes.Return(pair)
 	case v.Taken():
 		return v.TakeOver()
 	}
@@ -34,7 +32,7 @@ func (v view) fill() volumes.Verdict {
 	switch {
 	case v.Back && v.Taken():
 		return volumes.First(v.arrive, v.begin) // the ordinal goes back by a new snapshot
-	case v.Back, v.Attempt.Number == 0 && volumes.Returns(v.Pair), v.Taken():
+	case v.Back, v.Kept, v.Taken():
 		return volumes.Verdict{}
 	case v.Attempt.Number == 0:
 		return v.begin()

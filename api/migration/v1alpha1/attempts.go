@@ -139,6 +139,10 @@ type CopyProof struct {
 	// acceptedTime is when copy.acceptDiffering was applied to a copy that differs or cannot be proven.
 	// +optional
 	AcceptedTime metav1.Time `json:"acceptedTime,omitempty,omitzero"`
+	// acceptedBefore is true if copy.acceptDiffering listed the ordinal already when this was found. That does not accept
+	// it: the ordinal must be removed from the list first, and then added again.
+	// +optional
+	AcceptedBefore bool `json:"acceptedBefore,omitempty"`
 	// withdrawn is true while the volume is not read, because the ordinal is to go back.
 	// +optional
 	Withdrawn bool `json:"withdrawn,omitempty"`

@@ -182,7 +182,9 @@ type CopySpec struct {
 	// +optional
 	Verify CopyVerify `json:"verify,omitempty"`
 	// acceptDiffering lists ordinals that may go on with a copy that verify: Later has found different from its source,
-	// or cannot prove. Nothing is deleted: the volume that the ordinal has left is kept. It may be changed at any time.
+	// or cannot prove. Nothing is deleted: the volume that the ordinal has left is kept. An entry counts for what was
+	// reported before it was added: to accept something that was found later, remove the entry, and add it again once the
+	// message asks for it. It may be changed at any time.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64

@@ -161,7 +161,7 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 		policy = corev1.PersistentVolumeReclaimRetain
 	}
 	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: c.Method}
-	v.Word = volumes.Word{FillsFromPeers: true, FilledShown: true, ReturnsToKept: true}
+	v.Word = volumes.Word{FillsFromPeers: true, FilledShown: true, ReturnsToKept: c.Method == api.MethodEmpty}
 	if c.Method == api.MethodCopy {
 		v.Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover", Prefetch: c.Prefetch, Limit: c.Limit}, WaitsForPod: c.WaitsForPod}
 		if c.ProvesLater {
