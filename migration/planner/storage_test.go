@@ -501,6 +501,10 @@ func TestStorageRollbackStays(t *testing.T) {
 		}
 		if got != tc.want || (d.Record != nil) != (tc.want == "") {
 			t.Errorf("%s: %+v, %+v", name, d, d.Hold)
+		}
+	}
+}
+
 // TestStorageIsProvenBeforeTheStart: no proof is made after the start in place. copy.verify may change after acceptance, and
 // Later then counts as Full.
 func TestStorageIsProvenBeforeTheStart(t *testing.T) {
