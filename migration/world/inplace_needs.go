@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -15,18 +16,26 @@ import (
 )
 
 // compare sets the work that gives a claim its wanted template and its former one, and what its driver has left to do. Only
-// the templates of spec.volumes count.
+// the templates that are asked for count.
 func (r *replaced) compare(v *plan.OrdinalVolume, held volumes.Holding) {
 	v.Needs, v.Returns = drift.Nothing, drift.Nothing
 	claim := r.source.claims[held.Ref.Name]
-	listed := slices.ContainsFunc(r.m.VolumesAsAccepted(), func(asked api.VolumeSpec) bool { return asked.ClaimTemplate == v.Template })
-	if claim == nil || !listed {
+	if claim == nil || !asksFor(r.m, v.Template) {
 		return
 	}
 	wanted := r.against(r.wanted[v.Template], claim)
 	v.Needs, v.Why, v.Returns = needOf(wanted), wanted.Why(), r.returns(r.former[v.Template], claim)
 	v.Asks = inplace.Request{Size: claim.Spec.Resources.Requests.Storage().Value(), Attributes: ptr.Deref(claim.Spec.VolumeAttributesClassName, "")}
 	v.Change = r.source.changeOf(claim)
+}
+
+// asksFor reports whether spec.volumes names a claim template, or has asked for a change of it at acceptance, which records all
+// templates.
+func asksFor(m *api.Migration, template string) bool {
+	if slices.ContainsFunc(m.Spec.Volumes, func(asked api.VolumeSpec) bool { return asked.ClaimTemplate == template }) {
+		return true
+	}
+	return m.Status.Baseline != nil && !equality.Semantic.DeepEqual(api.AskedOf(m.Status.Baseline.Volumes, template), api.AskedOf(nil, template))
 }
 
 // needOf returns the work of a comparison. A field that cannot be compared is not equal.

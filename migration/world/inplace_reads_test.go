@@ -255,6 +255,45 @@ func TestChangeInPlace(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatIsAskedForChanges: acceptance records all claim templates. A claim that differs from one that nobody has asked for
+// stays as it is, and one whose entry was removed from spec.volumes since is still followed.
+func TestOnlyWhatIsAskedForChanges(t *testing.T) {
+	other := api.VolumeSpec{ClaimTemplate: "other", Method: api.MethodRebind}
+	data := api.AskedOf(nil, "data")
+	grows := data
+	grows.Size = new(resource.MustParse("2Gi"))
+	for name, tc := range map[string]struct {
+		asked, accepted []api.VolumeSpec
+		want            drift.Need
+	}{
+		"before acceptance":           {[]api.VolumeSpec{other}, nil, drift.Nothing},
+		"another is asked for":        {[]api.VolumeSpec{other}, []api.VolumeSpec{data, other}, drift.Nothing},
+		"it is asked for":             {[]api.VolumeSpec{grows}, []api.VolumeSpec{grows, other}, drift.Expand},
+		"its template is followed":    {[]api.VolumeSpec{data}, []api.VolumeSpec{data, other}, drift.Expand},
+		"it was asked for before":     {nil, []api.VolumeSpec{grows, other}, drift.Expand},
+		"it is asked for, and is new": {[]api.VolumeSpec{grows}, []api.VolumeSpec{other}, drift.Expand},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, m := inPlaceServer(0), inPlaceAsked()
+			var set appsv1.StatefulSet
+			if err := at.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &set); err != nil {
+				t.Fatal(err)
+			}
+			set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
+			if err := at.Update(t.Context(), &set); err != nil {
+				t.Fatal(err)
+			}
+			m.Spec.Volumes = tc.asked
+			if m.Status.Baseline.Volumes = tc.accepted; tc.accepted == nil {
+				m.Status.Baseline = nil
+			}
+			if s, _ := observeInPlace(t, at, m); s.Volumes[1].Needs != tc.want {
+				t.Errorf("it needs %s, want %s", s.Volumes[1].Needs, tc.want)
+			}
+		})
+	}
+}
+
 // TestReturnsWhatWasFilled: a volume that this migration has filled returns to the former size, and one that has grown, or that
 // an earlier migration has filled, keeps its size.
 func TestReturnsWhatWasFilled(t *testing.T) {
