@@ -23,6 +23,8 @@ var keepers = []string{
 	"migration/preflight differences", "migration/planner otherClaims",
 	// A pod that its StatefulSet no longer controls ends gracefully; its claim stays.
 	"migration/planner stopping",
+	// Migrations that have completed, or have not begun: nothing is written for one that is deleted.
+	"cmd/migrate/evacuate sameAs",
 	// The Job of a gate, which is created again.
 	"migration/health judgeJob",
 }

@@ -3,7 +3,6 @@ package dependencies
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // Names by which an API server knows a ServiceAccount (kubernetes apiserver,
@@ -117,10 +118,10 @@ func Selects(selector labels.Selector, set string, template map[string]string) b
 	})
 }
 
-// ofSet reports whether a pod has a name of the set: <set>-<ordinal>.
+// ofSet reports whether a pod has a name of the set.
 func ofSet(pod, set string) bool {
-	ordinal, is := strings.CutPrefix(pod, set+"-")
-	return is && ordinal != "" && strings.Trim(ordinal, "0123456789") == ""
+	_, is := workload.OrdinalOf(set, pod)
+	return is
 }
 
 // Stranger returns the first selected pod that does not belong to the set; empty if there is none. Pods that

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // Services maps each Service of the source's cluster to the StatefulSets whose pods it selects.
@@ -99,16 +101,13 @@ func (s Services) host(namespace, host string, address func() bool) (Name, bool)
 	case !known || len(labels) > 2:
 		return Name{}, false
 	case len(labels) == 2:
-		return service, slices.ContainsFunc(sets, func(set Name) bool { return podOf(set.Name, labels[0]) })
+		return service, slices.ContainsFunc(sets, func(set Name) bool {
+			_, of := workload.OrdinalOf(set.Name, labels[0])
+			return of
+		})
 	default:
 		return service, address()
 	}
-}
-
-// podOf reports whether a pod has a name of a set.
-func podOf(set, pod string) bool {
-	ordinal, is := strings.CutPrefix(pod, set+"-")
-	return is && ordinal != "" && strings.Trim(ordinal, "0123456789") == ""
 }
 
 // addressed reports whether a word between two parts of a line is an address.

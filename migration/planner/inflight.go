@@ -363,7 +363,7 @@ func (p *View) behind() *plan.Hold {
 	if p.Behind == nil {
 		return nil
 	}
-	return &plan.Hold{Reason: api.ReasonNeighborFirst, Message: fmt.Sprintf("waiting until ordinal %d goes on, which is stopped before", *p.Behind)}
+	return &plan.Hold{Reason: api.ReasonNeighborFirst, Message: fmt.Sprintf("waiting for ordinal %d, which stalls, and is stopped before this one", *p.Behind)}
 }
 
 // begins reports whether there is room for one more handoff beside all that are in flight.

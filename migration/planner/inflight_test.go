@@ -235,7 +235,7 @@ func TestOrderOfTheBlock(t *testing.T) {
 		"the first one stops":                   {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), 5, 5, 4), false, handoffPlanner.inTurn, 5, ""},
 		"the second one waits":                  {sixAtOnce(api.HighestFirst, at(0, 6), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, "until ordinal 5 is stopped"},
 		"the second one stops":                  {secured(sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4)), false, handoffPlanner.inTurn, 4, ""},
-		"another writer stopped the first one":  {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, "until ordinal 5 goes on"},
+		"another writer stopped the first one":  {sixAtOnce(api.HighestFirst, at(0, 5), at(6, 0), 4, 5, 4), false, handoffPlanner.inTurn, 4, "for ordinal 5, which stalls"},
 		"the first one has arrived":             {sixAtOnce(api.HighestFirst, at(0, 5), at(5, 1), 4, 5, 4), false, handoffPlanner.inTurn, 4, ""},
 		"the second one waits, lowest first":    {sixAtOnce(api.LowestFirst, at(0, 6), at(0, 0), 1, 0, 1), false, handoffPlanner.inTurn, 1, "until ordinal 0 is stopped"},
 		"back, the lowest one stops":            {sixAtOnce(api.HighestFirst, at(0, 3), at(3, 3), 3, 4, 3), true, handoffPlanner.inTurn, 3, ""},

@@ -22,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // beyond is how many ordinals above both slices are checked, because a former migration may have moved more than
@@ -141,7 +142,7 @@ func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
 			continue
 		}
 		by := types.UID(object.Annotations[api.OwnerAnnotationKey])
-		ordinal, named := world.OrdinalOf(f.at.Set, object.Name)
+		ordinal, named := workload.OrdinalOf(f.at.Set, object.Name)
 		if named && by != "" && by != f.uid && object.DeletionTimestamp == nil && object.Annotations[api.LeftOutAnnotationKey] == "" {
 			left = append(left, plan.Leftover{Resource: "service", Name: object.Name, Ordinal: ordinal, By: by})
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // reachableVolumes finds volumes that no node of the destination can mount, and volumes that may not be created
@@ -124,7 +125,7 @@ func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []c
 // templateOf returns the claim template of a claim of the set.
 func templateOf(set *appsv1.StatefulSet, claim string) string {
 	for _, template := range world.ClaimTemplates(set) {
-		if _, belongs := world.OrdinalOf(template+"-"+set.Name, claim); belongs {
+		if _, belongs := workload.OrdinalOf(template+"-"+set.Name, claim); belongs {
 			return template
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // A view finds the objects of one set by index, so that the cost of a pass depends on the size of the set and not on
@@ -135,7 +136,7 @@ func (f *observed) readOthers(ctx context.Context) error {
 	}
 	add := func(pod *corev1.Pod) {
 		// The slice's own pods were read later than these.
-		if _, own := OrdinalOf(f.endpoint.Set, pod.Name); !own && !known[pod.Name] {
+		if _, own := workload.OrdinalOf(f.endpoint.Set, pod.Name); !own && !known[pod.Name] {
 			known[pod.Name] = true
 			f.otherPods = append(f.otherPods, *pod)
 		}

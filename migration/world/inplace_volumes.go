@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 const (
@@ -88,5 +89,5 @@ func ordinalOfClaim(set, claim string) (int32, bool) {
 	if at <= 0 {
 		return 0, false
 	}
-	return OrdinalOf(set, claim[at+1:])
+	return workload.OrdinalOf(set, claim[at+1:])
 }

@@ -5,7 +5,6 @@ package world
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -262,22 +261,6 @@ func governing(source, destination *observed) plan.Dependent {
 		return plan.Dependent{}
 	}
 	return plan.Dependent{Needed: source.service != nil, Found: destination.service != nil, Name: source.set.Spec.ServiceName}
-}
-
-// OrdinalOf returns the ordinal of a pod named <set>-<ordinal>.
-func OrdinalOf(set, pod string) (int32, bool) {
-	rest, found := strings.CutPrefix(pod, set+"-")
-	if !found || rest == "" || len(rest) > 1 && rest[0] == '0' {
-		return 0, false
-	}
-	var ordinal int64
-	for _, c := range rest {
-		if c < '0' || c > '9' || ordinal > 1<<31-1 {
-			return 0, false
-		}
-		ordinal = ordinal*10 + int64(c-'0')
-	}
-	return int32(ordinal), ordinal <= 1<<31-1
 }
 
 // OrdinalsOf returns the ordinals whose volumes and names are read.

@@ -25,7 +25,7 @@ func staysOf(set *appsv1.StatefulSet, pods []corev1.Pod, facts workload.Facts) p
 		if rolledOut(set, pods[i:i+1]) || pod.DeletionTimestamp != nil {
 			continue
 		}
-		ordinal, belongs := OrdinalOf(set.Name, pod.Name)
+		ordinal, belongs := workload.OrdinalOf(set.Name, pod.Name)
 		switch {
 		case facts.Failed:
 			return plan.StaysFailed

@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // selection describes which pods of a slice a PodDisruptionBudget selects. The disruption controller uses the labels
@@ -29,7 +30,7 @@ func (f *observed) members() []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range f.pods {
 		pod := &f.pods[i]
-		if _, own := OrdinalOf(f.endpoint.Set, pod.Name); own && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if _, own := workload.OrdinalOf(f.endpoint.Set, pod.Name); own && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			all = append(all, pod)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
+	"github.com/sliceshift/sliceshift/workload"
 )
 
 // SpecOf sets the defaults of the CRD: the CLI has no API server that sets them in the record that it keeps.
@@ -176,7 +177,7 @@ func (f *observed) youngClaim(set plan.Set) string {
 func (f *observed) ofOrdinal(set plan.Set, name string) bool {
 	return slices.ContainsFunc(f.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
 		rest, is := strings.CutPrefix(name, template.Name+"-")
-		ordinal, belongs := OrdinalOf(set.Name, rest)
+		ordinal, belongs := workload.OrdinalOf(set.Name, rest)
 		return is && belongs && set.Has(ordinal)
 	})
 }
@@ -217,7 +218,7 @@ func podsOf(f *observed) []plan.Pod {
 	var pods []plan.Pod
 	for i := range f.pods {
 		pod := &f.pods[i]
-		ordinal, belongs := OrdinalOf(f.endpoint.Set, pod.Name)
+		ordinal, belongs := workload.OrdinalOf(f.endpoint.Set, pod.Name)
 		if !belongs {
 			continue
 		}
@@ -312,9 +313,9 @@ func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
 // PodDisruptionBudget.
 func (f *observed) stranger(selector labels.Selector) string {
 	for pod := range f.seenPods() {
-		_, own := OrdinalOf(f.endpoint.Set, pod.Name)
+		_, own := workload.OrdinalOf(f.endpoint.Set, pod.Name)
 		if !own && f.sibling != "" {
-			_, own = OrdinalOf(f.sibling, pod.Name)
+			_, own = workload.OrdinalOf(f.sibling, pod.Name)
 		}
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		mover := pod.Labels[manifest.RoleLabelKey] != "" // a mover is never Ready, and is deleted before the next stop
