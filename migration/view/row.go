@@ -133,7 +133,7 @@ func (r Row) At(m *api.Migration, now time.Time) Row {
 		}
 		return r
 	}
-	remedy := "see why its manager does not act: " + shell.Kubectl{}.Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
+	remedy := WhyIdle(shell.Kubectl{})
 	if r.Record {
 		remedy = "go on, with the arguments of the first time: " + shell.Command("kubectl", "migrate", "run", r.Name, "-n", r.Namespace)
 	}
@@ -141,6 +141,11 @@ func (r Row) At(m *api.Migration, now time.Time) Row {
 	r.Hold = &Hold{Reason: api.ReasonNotDriven, Message: u.Text(), Remedy: remedy, Stalled: true, Since: u.Since.UTC()}
 	r.Now = r.now()
 	return r
+}
+
+// WhyIdle returns how to find out why a manager does not act.
+func WhyIdle(kubectl shell.Kubectl) string {
+	return "see why its manager does not act: " + kubectl.Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
 }
 
 // Left returns the estimated remaining time; 0 if it is unknown, or if the migration does not progress.

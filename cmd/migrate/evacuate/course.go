@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
 	"github.com/sliceshift/sliceshift/migration/evacuation"
 	"github.com/sliceshift/sliceshift/migration/report"
@@ -68,8 +70,10 @@ type moved struct {
 	Down        *float64 `json:"downSeconds,omitempty"`
 	LongestDown *float64 `json:"longestDownSeconds,omitempty"`
 
-	// held is true if its Evacuation has paused it.
-	held     bool
+	// held is true if its Evacuation has paused it, driven if a process drives an ordinal, and undriven if none does any
+	// more.
+	held, driven, undriven bool
+
 	handoffs []report.Handoff
 	// dropped is the number of the oldest handoffs, which the history lacks.
 	dropped int32
@@ -172,6 +176,10 @@ func courseOf(e *api.Evacuation, migrations []api.Migration, cluster string, now
 func (m *moved) fill(migration *api.Migration, cluster string, now time.Time) {
 	of := report.Of(migration, report.Place{Cluster: cluster, Record: "Migration " + migration.Namespace + "/" + migration.Name, Destination: view.DestinationOf(migration)}, now)
 	m.Source = name{of.Source.Namespace, of.Source.StatefulSet}
+	if u := records.UndrivenAt(migration, false, now); u != nil {
+		m.State, m.Message, m.undriven = api.EvacuatedStalled, api.ReasonNotDriven+": "+u.Text(), true
+	}
+	m.driven = !m.undriven && records.Beats(migration, false)
 	m.Moved, m.Total, m.Started, m.Ended, m.handoffs, m.dropped = of.Moved, of.Total, of.Started, of.Ended, of.Handoffs, of.DroppedHandoffs
 	var down []time.Duration
 	for _, h := range of.Handoffs {
@@ -204,7 +212,7 @@ func (r *course) forecast(e *api.Evacuation) {
 		return
 	}
 	f := p.Of()
-	if len(f.Spans) == 0 {
+	if r.idle() || len(f.Spans) == 0 {
 		return
 	}
 	r.LeftSeconds, r.Ends, r.Measured = new(view.Exact(f.Left)), new(r.Time.Add(f.Left)), f.Measured
@@ -213,6 +221,12 @@ func (r *course) forecast(e *api.Evacuation) {
 			r.Migrations[i].Expected = &window{r.Time.Add(span.Begin), r.Time.Add(span.End)}
 		}
 	}
+}
+
+// idle reports whether no process drives any Migration of which an ordinal is in flight. It begins no other one either.
+func (r *course) idle() bool {
+	return slices.ContainsFunc(r.Migrations, func(m moved) bool { return m.undriven }) &&
+		!slices.ContainsFunc(r.Migrations, func(m moved) bool { return m.driven })
 }
 
 // move returns how far a Migration has come, for the forecast.

@@ -89,6 +89,33 @@ func TestCourse(t *testing.T) {
 	}
 }
 
+// TestUndriven: a Migration whose manager is silent in the middle of a handoff is stalled, and the reason is on the screen. No
+// end is expected until a manager acts again.
+func TestUndriven(t *testing.T) {
+	e, migrations := halfway()
+	e.Spec.Migrations = append(e.Spec.Migrations, api.EvacuatedMigration{Name: "m-mail", Planned: &api.PlannedMove{EndSeconds: 60, Ordinals: 1}})
+	web := &migrations[1]
+	web.Status.Handoff = &api.Handoff{Ordinal: 1, Step: api.StepScaleUp}
+	web.Status.Heartbeat = &api.Heartbeat{Time: metav1.NewTime(minutes(12)), Mode: api.ModeRun}
+	if r := courseOf(e, migrations, "east", minutes(12)); r.idle() || r.LeftSeconds == nil || r.Migrations[1].State != api.EvacuatedMoving {
+		t.Errorf("while it is driven: %+v", r.Migrations[1])
+	}
+	r := courseOf(e, migrations, "east", minutes(14))
+	if !r.idle() || r.LeftSeconds != nil || r.Stuck != 2 || r.Migrations[1].State != api.EvacuatedStalled {
+		t.Errorf("%+v", r)
+	}
+	s := &Screen{Common: command.NewCommon(console().Environment)}
+	got := strings.Join(s.lines(r, 4, 0), "\n")
+	if !strings.Contains(got, "Stalled shop/web: NotDriven: no process has driven this since 12:12:00 UTC; ordinal 1 is down") || !strings.Contains(got, "Expected  no end: 2 StatefulSets cannot continue") {
+		t.Errorf("%s", got)
+	}
+	other := moving("mail", 12, 0)
+	other.Status.Handoff, other.Status.Heartbeat = web.Status.Handoff, &api.Heartbeat{Time: metav1.NewTime(minutes(14)), Mode: api.ModeRun}
+	if r := courseOf(e, append(migrations, other), "east", minutes(14)); r.idle() || r.LeftSeconds == nil {
+		t.Errorf("another one is driven: %+v", r)
+	}
+}
+
 // TestCourseOfDeleted: a Migration that was deleted after it has moved counts as moved.
 func TestCourseOfDeleted(t *testing.T) {
 	e, migrations := halfway()

@@ -143,6 +143,9 @@ func (r *reader) create(ctx context.Context, p evacuate.Plan) error {
 		fmt.Fprintf(r.ErrOut, "It is paused, because cluster %s has too little for all: %s. To begin it nevertheless, such as where nodes are added for Pending pods: %s\n",
 			r.destination.Name(), strings.Join(short, "; "), r.Again("resume", "evacuation/"+e.Name, e.Namespace))
 	}
+	if why := command.Unattended(ctx, c, r.source.Name(), r.Clock.Now()); why != "" {
+		fmt.Fprintf(r.ErrOut, "warning: %s, so nothing happens with this Evacuation until one runs: %s\n", why, r.InstallCommand(r.source.Flags()))
+	}
 	return nil
 }
 

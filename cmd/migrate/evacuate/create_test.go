@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -77,6 +79,26 @@ func TestCreateUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			console(append([]string{"-n", "shop", "--to-context", "west"}, tc.args...)...).Expect(t, command.ExitUsage, "", tc.want)
 		})
+	}
+}
+
+// TestCreateWithoutManager: the objects are written, and the command states that no manager acts upon them, and how to install
+// one.
+func TestCreateWithoutManager(t *testing.T) {
+	s, connection := serve(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "moves", Name: "west"}, Data: map[string][]byte{"value": []byte("x")}})
+	c := console()
+	o := &options{Common: command.NewCommon(c.Environment), creation: creation{name: "all", namespace: "moves", secret: "west"}}
+	if err := o.creation.validate(); err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{options: o, source: connection.ReachedBy("--context east"), destination: connection, specs: map[evacuate.Name]api.MigrationSpec{}}
+	p := evacuate.Of(evacuate.Inventory{Sets: []evacuate.Set{set("web", 2, api.MethodRebind)}})
+	if err := r.create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	want := "warning: no manager was found in cluster west, so nothing happens with this Evacuation until one runs: migrate install --context east --image IMAGE\n"
+	if text := c.Stderr.String(); len(s.Wrote()) != 2 || !strings.HasSuffix(text, want) {
+		t.Errorf("wrote %q: %s", s.Wrote(), text)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/evacuate"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
@@ -34,7 +35,7 @@ type Screen struct {
 	key        client.ObjectKey
 }
 
-// Show prints the state once. It returns an error if the Evacuation is stalled.
+// Show prints the state once. It returns an error if the Evacuation is stalled, or no process drives it.
 func (s *Screen) Show(ctx context.Context) error {
 	r, err := s.read(ctx)
 	if err != nil {
@@ -49,6 +50,9 @@ func (s *Screen) Show(ctx context.Context) error {
 	}
 	if r.State == api.EvacuationStalled {
 		return command.Refusedf("Evacuation %s is stalled: none of its Migrations can continue", s.key)
+	}
+	if r.idle() {
+		return command.Refusedf("Evacuation %s: no process drives its Migrations; %s", s.key, view.WhyIdle(plan.Kubectl(s.connection.Name(), s.connection.Flags())))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +32,7 @@ func serve(t *testing.T, objects ...client.Object) (*apitest.Server, *clusters.C
 	s := apitest.Serve(t, map[schema.GroupVersion]map[string]string{
 		corev1.SchemeGroupVersion: {"nodes": "Node", "pods": "Pod", "resourcequotas": "ResourceQuota", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "serviceaccounts": "ServiceAccount", "persistentvolumes": "PersistentVolume", "namespaces": "Namespace"},
 		api.GroupVersion:          {"evacuations": "Evacuation", "migrations": "Migration"},
+		appsv1.SchemeGroupVersion: {"deployments": "Deployment"}, coordinationv1.SchemeGroupVersion: {"leases": "Lease"},
 		storagev1.SchemeGroupVersion: {
 			"storageclasses": "StorageClass", "csinodes": "CSINode", "volumeattachments": "VolumeAttachment", "csistoragecapacities": "CSIStorageCapacity",
 		},

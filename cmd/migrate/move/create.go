@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +16,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/admission"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
-	"github.com/sliceshift/sliceshift/config"
-	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration/outlook"
 )
 
@@ -39,7 +33,7 @@ type createOptions struct {
 	result                          command.Result
 
 	migration *api.Migration
-	// unattended is the result of the function unattended, and reached holds the flags that select its cluster.
+	// unattended is the result of command.Unattended, and reached holds the flags that select its cluster.
 	unattended, reached string
 }
 
@@ -174,62 +168,9 @@ func (o *createOptions) Run(ctx context.Context) error {
 	}
 	if o.unattended != "" {
 		fmt.Fprintf(o.ErrOut, "warning: %s, so nothing happens with this Migration until one runs: %s; or delete it, and move from here with nothing installed: %s run --help\n",
-			o.unattended, o.installCommand(), o.Program)
+			o.unattended, o.InstallCommand(o.reached), o.Program)
 	}
 	return nil
-}
-
-// installCommand returns the command that installs a manager in the Migration's cluster.
-func (o *createOptions) installCommand() string {
-	words := []string{o.Program, "install"}
-	if o.reached != "" {
-		words = append(words, o.reached)
-	}
-	if version.Image == "" {
-		words = append(words, "--image", "IMAGE")
-	}
-	return strings.Join(words, " ")
-}
-
-// unattended returns why no manager in a cluster would act upon its Migrations. It is empty if one runs, or if the user
-// may not read the objects that show it. A leader renews a Lease wherever it runs. A manager without leader election is
-// found by its Deployment.
-func unattended(ctx context.Context, c client.Reader, cluster string, now time.Time) string {
-	leases := &unstructured.UnstructuredList{}
-	leases.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("LeaseList"))
-	if err := c.List(ctx, leases); err != nil {
-		return ""
-	}
-	for i := range leases.Items {
-		var lease coordinationv1.Lease
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(leases.Items[i].Object, &lease) == nil && leads(&lease, now) {
-			return ""
-		}
-	}
-	var deployments appsv1.DeploymentList
-	if err := c.List(ctx, &deployments, client.MatchingLabels{"app.kubernetes.io/name": "sliceshift", "app.kubernetes.io/component": "manager"}); err != nil {
-		return ""
-	}
-	for i := range deployments.Items {
-		d := &deployments.Items[i]
-		if d.Status.AvailableReplicas > 0 {
-			return ""
-		}
-	}
-	if len(deployments.Items) > 0 {
-		return fmt.Sprintf("the manager of cluster %s, Deployment %s/%s, has no available replica", cluster, deployments.Items[0].Namespace, deployments.Items[0].Name)
-	}
-	return "no manager was found in cluster " + cluster
-}
-
-// silentFor is how old the last renewal of a leader may be, with a margin for clock skew.
-const silentFor = 5 * time.Minute
-
-// leads reports whether a manager holds this Lease and has renewed it recently.
-func leads(lease *coordinationv1.Lease, now time.Time) bool {
-	spec := lease.Spec
-	return lease.Name == config.Default().LeaderElection.ID && spec.HolderIdentity != nil && *spec.HolderIdentity != "" &&
-		spec.RenewTime != nil && now.Sub(spec.RenewTime.Time) < silentFor
 }
 
 // withoutStatus returns a Migration as a user would write it to a file.
@@ -265,6 +206,6 @@ func (o *createOptions) write(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", connection.Name(), o.migration.Namespace, o.name, err)
 	}
-	o.unattended, o.reached = unattended(ctx, connection.Live(), connection.Name(), o.Clock.Now()), connection.Flags()
+	o.unattended, o.reached = command.Unattended(ctx, connection.Live(), connection.Name(), o.Clock.Now()), connection.Flags()
 	return nil
 }

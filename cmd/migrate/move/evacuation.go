@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // evacuationIn returns the name of an Evacuation, if the argument has the form evacuation/NAME; empty if it does not.
@@ -85,7 +86,7 @@ func (o *modeOptions) expectManager(ctx context.Context, connection *clusters.Co
 	if !errors.Is(err, command.ErrLate) {
 		return err
 	}
-	return cmp.Or(failed, refuseUnnoticed("evacuation "+key.String(), managerNoticeFor, whyIdle(plan.Kubectl(connection.Name(), connection.Flags()))))
+	return cmp.Or(failed, refuseUnnoticed("evacuation "+key.String(), managerNoticeFor, view.WhyIdle(plan.Kubectl(connection.Name(), connection.Flags()))))
 }
 
 // afterAllMoved handles a mode for an Evacuation whose Migrations have all completed: none of them can be turned any more.

@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // storedMigration is a migration together with its storage.
@@ -182,12 +183,7 @@ func (o *named) howOn(k *storedMigration) string {
 	if k.record {
 		return "to go on: " + o.goOn(k.Migration)
 	}
-	return whyIdle(k.kubectl())
-}
-
-// whyIdle returns how to find out why a manager does not act.
-func whyIdle(kubectl shell.Kubectl) string {
-	return "see why its manager does not act: " + kubectl.Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
+	return view.WhyIdle(k.kubectl())
 }
 
 // change writes fields of its spec.
