@@ -20,7 +20,12 @@ type earlyPlanner struct{ *View }
 // plan returns the next step of that ordinal's early copy, and of nothing else.
 func (p earlyPlanner) plan(k int32) plan.Decision {
 	whole, foreign := wholePlanner(p), foreignPlanner(p)
-	for _, stage := range []func() *plan.Decision{whole.finished, whole.reachable, foreign.countable, whole.accept, lossPlanner(p).lost, fencePlanner(p).ensureFence, foreign.foreign} {
+	stages := []func() *plan.Decision{whole.finished, whole.reachable, foreign.countable, whole.accept, lossPlanner(p).lost, fencePlanner(p).ensureFence}
+	proves := aheadAt(p.Record.Proofs, k) >= 0
+	if !proves || !p.Deleting { // otherwise the migration is given up once the proof has ended
+		stages = append(stages, foreign.foreign)
+	}
+	for _, stage := range stages {
 		if stage() != nil {
 			return plan.Decision{Wait: EarlyLook} // the pass of the migration itself handles this
 		}
@@ -30,7 +35,7 @@ func (p earlyPlanner) plan(k int32) plan.Decision {
 	inner := earlyPlanner{viewOf(s)}
 	inner.turns = turns
 	var decision *plan.Decision
-	switch proves := aheadAt(p.Record.Proofs, k) >= 0; {
+	switch {
 	case proves:
 		decision = proofPlanner(inner).step(k)
 	case turns > 0 && !p.resting() && !p.takenBack() && p.Record.Handoff != nil:

@@ -139,7 +139,13 @@ func (p foreignPlanner) foreign() *plan.Decision {
 	if decision.Record != nil || !p.Deleting {
 		return decision
 	}
-	return lossPlanner(p).letGo()
+	return p.giveUp()
+}
+
+// giveUp completes a Migration that is being deleted. First, no volume that an ordinal has left is read any more, and all
+// of them are parked again: nothing else would end their readers.
+func (p foreignPlanner) giveUp() *plan.Decision {
+	return cmp.Or(proofPlanner(p).lent(), lossPlanner(p).letGo())
 }
 
 // heed follows the changes of the budgets' authors. A Migration that is being deleted does not wait for them. It
@@ -155,7 +161,7 @@ func (p foreignPlanner) heed() *plan.Decision {
 	if p.Focused { // a decision about the budgets needs all ordinals
 		return cmp.Or(settleOf(p.View).keepPolicies(), done())
 	}
-	return cmp.Or(budgetPlanner(p).restoreOwn(), settleOf(p.View).keepPolicies(), lossPlanner(p).letGo())
+	return cmp.Or(budgetPlanner(p).restoreOwn(), settleOf(p.View).keepPolicies(), p.giveUp())
 }
 
 func (p foreignPlanner) foreignSets() *plan.Decision {

@@ -223,6 +223,16 @@ func (p proofPlanner) provable(k int32) bool {
 	return len(owing) <= mostProofs
 }
 
+// lent waits, before a migration is given up, until the work of all proofs that do not go on has ended.
+func (p proofPlanner) lent() *plan.Decision {
+	for _, proof := range p.Record.Proofs {
+		if p.ends(proof.Volumes) && !withdrawn(proof) && !p.Record.Moves(proof.Ordinal) {
+			return p.closes(proof)
+		}
+	}
+	return nil
+}
+
 // closes waits until the work of a proof that does not go on has ended.
 func (p proofPlanner) closes(proof api.CopyAhead) *plan.Decision {
 	hold := plan.Hold{Reason: api.ReasonCopying, Message: fmt.Sprintf("waiting until the volume that ordinal %d has left is not read any more, and is parked", proof.Ordinal)}
