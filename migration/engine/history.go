@@ -135,13 +135,10 @@ func keepHandoff(h *api.History, past api.PastHandoff) {
 // noteSeals records the seals of the volumes on which the ordinal of a handoff now runs. A reversed handoff has
 // copied volumes for the side that it did not reach.
 func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
-	reached, left := h.Handoffs[len(h.Handoffs)-1].Direction, plan.SourceSide
-	if reached == api.Back {
-		left = plan.DestinationSide
-	}
+	reached := h.Handoffs[len(h.Handoffs)-1].Direction
 	for _, v := range finished.Volumes {
 		seal := v.Copy.Seal
-		if seal.Root == "" || v.Copy.Dropped || v.Copy.Giver != string(left) {
+		if seal.Root == "" || v.Copy.Dropped || !leads(v.Copy, reached) {
 			continue
 		}
 		h.Seals = append(h.Seals, api.PastSeal{
@@ -154,21 +151,28 @@ func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
 	}
 }
 
-// noteProofs records which seals of copies with verify: Later were proven or accepted since.
+// leads reports whether a copy is of the given direction.
+func leads(copied api.CopyAttempt, to api.Direction) bool {
+	return (copied.Giver == string(plan.SourceSide)) == (to == api.Forward)
+}
+
+// noteProofs records which seals of copies with verify: Later were proven or accepted since. The copies of both directions
+// have the same root if the ordinal wrote nothing in between.
 func noteProofs(h *api.History, proofs []api.CopyAhead) {
 	for _, ordinal := range proofs {
 		for _, v := range ordinal.Volumes {
 			seal := v.Copy.Seal
-			at := slices.IndexFunc(h.Seals, func(s api.PastSeal) bool {
-				return s.Ordinal == ordinal.Ordinal && s.ClaimTemplate == v.ClaimTemplate && s.Root == seal.Root && s.Verify == api.CopyVerifyLater
-			})
-			if at < 0 {
-				continue
+			for i := range slices.Backward(h.Seals) {
+				s := &h.Seals[i]
+				if s.Ordinal != ordinal.Ordinal || s.ClaimTemplate != v.ClaimTemplate || s.Root != seal.Root || s.Verify != api.CopyVerifyLater || !leads(v.Copy, s.Direction) {
+					continue
+				}
+				if seal.Proven() {
+					s.ProvenTime = seal.Proof.ReadTime
+				}
+				s.AcceptedTime = seal.Proof.AcceptedTime
+				break
 			}
-			if seal.Proven() {
-				h.Seals[at].ProvenTime = seal.Proof.ReadTime
-			}
-			h.Seals[at].AcceptedTime = seal.Proof.AcceptedTime
 		}
 	}
 }

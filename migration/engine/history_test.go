@@ -315,6 +315,13 @@ func TestProofsInHistory(t *testing.T) {
 	if h.pass(time.Second, 3, proves, nil); !seal().ProvenTime.Equal(&at) {
 		t.Errorf("equal: %+v", seal())
 	}
+	// The ordinal returns by a copy with the same content, which another proof is about.
+	h.m.Status.History.Seals = append(h.m.Status.History.Seals, api.PastSeal{Ordinal: 2, ClaimTemplate: "data", Direction: api.Back, Root: "r", Verify: api.CopyVerifyLater})
+	attempt.Giver, attempt.Seal.Proof.ReadTime = string(plan.DestinationSide), metav1.NewTime(h.now)
+	later := attempt.Seal.Proof.ReadTime
+	if h.pass(time.Second, 3, proves, nil); !seal().ProvenTime.Equal(&at) || !h.m.Status.History.Seals[1].ProvenTime.Equal(&later) {
+		t.Errorf("back: %+v", h.m.Status.History.Seals)
+	}
 }
 
 // fullHistory returns the history of n ordinals that stalled and then moved.
