@@ -1,6 +1,8 @@
 package volumes
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -44,6 +46,13 @@ func (v Volume) Restored(owner types.UID) func(*State) {
 func (s *State) restore(policy corev1.PersistentVolumeReclaimPolicy) {
 	s.Policy, s.Note, s.Fence = policy, Note{}, ""
 }
+
+// SealBy returns the seal of a volume that a migration in place has filled. It names the migration, because the claim need not:
+// the controller of the set may have created it.
+func SealBy(seal string, owner types.UID) string { return seal + " " + string(owner) }
+
+// SealedBy reports whether a seal is of that migration in place.
+func SealedBy(seal string, owner types.UID) bool { return strings.HasSuffix(seal, SealBy("", owner)) }
 
 // change returns an action on a volume in the version that was judged, with the state that edit leaves.
 func change(verb Verb, volume Volume, edit func(*State)) Action {

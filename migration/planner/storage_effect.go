@@ -155,7 +155,7 @@ func (p storagePlanner) edit(a inplace.Action, h *inplace.Handoff, template stri
 		}
 		for _, handed := range h.Slots {
 			if handed.Template == template && handed.New == volume.Name {
-				state.Seal = handed.Seal
+				state.Seal = volumes.SealBy(handed.Seal, p.UID)
 			}
 		}
 	}

@@ -237,6 +237,19 @@ func TestStorageCreatesClaims(t *testing.T) {
 	}
 }
 
+// TestStorageSealNamesItsMigration: the seal on a volume shows which migration has filled it. It outlives that migration, and
+// the claim may have been created by the controller of the set.
+func TestStorageSealNamesItsMigration(t *testing.T) {
+	d := Plan(AsSlices(replacing(inPlaceSnapshot(2), 1, func(h *inplace.Handoff, v *plan.OrdinalVolume) {
+		h.Sealed, h.Slots[0].New, h.Slots[0].Seal = true, "new", "seal"
+		v.Source.Claim.Terminating, v.Source.Claim.Held = true, true
+		v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "new", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimRetain, Size: 512 << 20, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}}
+	})))
+	if e := d.Effect; e == nil || e.Volume.Verb != volumes.Point || e.Volume.Volume != "new" || !volumes.SealedBy(e.Volume.After.Seal, "m") || !strings.HasPrefix(e.Volume.After.Seal, "seal ") {
+		t.Errorf("got %+v, effect %+v", d, d.Effect)
+	}
+}
+
 // TestStorageStandsBy: no mover stands by for the stop while a gate holds.
 func TestStorageStandsBy(t *testing.T) {
 	warm := func(change func(*plan.Snapshot)) volumes.Verdict {

@@ -69,11 +69,10 @@ func (r *replaced) returns(to, claim *corev1.PersistentVolumeClaim) drift.Need {
 	return drift.Nothing
 }
 
-// filled reports whether this migration has filled the volume of a claim. Each migration leaves its seal on the volume, and
-// its UID on the claim, unless the controller of the set has created that.
+// filled reports whether this migration has filled the volume of a claim. Its seal stays on the volume after its end.
 func (r *replaced) filled(claim *corev1.PersistentVolumeClaim) bool {
-	volume, by := r.source.volumes[claim.Spec.VolumeName], claim.Annotations[api.OwnerAnnotationKey]
-	return volume != nil && volume.Annotations[api.SealAnnotationKey] != "" && (by == "" || by == string(r.m.UID))
+	volume := r.source.volumes[claim.Spec.VolumeName]
+	return volume != nil && volumes.SealedBy(volume.Annotations[api.SealAnnotationKey], r.m.UID)
 }
 
 // changeOf returns what the driver of a claim has left to do, with times by our clock.

@@ -301,11 +301,13 @@ func TestReturnsWhatWasFilled(t *testing.T) {
 		seal, by string
 		want     drift.Need
 	}{
-		"it has grown":                    {"", "", drift.Nothing},
-		"filled by this migration":        {"seal", "m", drift.Copy},
-		"filled, its claim of the set":    {"seal", "", drift.Copy},
-		"filled by an earlier migration":  {"seal", "earlier", drift.Nothing},
-		"moved before, and has grown now": {"", "earlier", drift.Nothing},
+		"it has grown":                            {"", "", drift.Nothing},
+		"filled by this migration":                {"seal m", "m", drift.Copy},
+		"filled, its claim of the set":            {"seal m", "", drift.Copy},
+		"filled by an earlier migration":          {"seal earlier", "earlier", drift.Nothing},
+		"filled by an earlier one, claim of set":  {"seal earlier", "", drift.Nothing},
+		"filled by a move before, claim of a set": {"seal", "", drift.Nothing},
+		"moved before, and has grown now":         {"", "earlier", drift.Nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, m := inPlaceServer(0), inPlaceAsked()

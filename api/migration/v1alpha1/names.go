@@ -21,7 +21,7 @@ const (
 	// volume that was detached from its ordinal.
 	ReleasedAnnotationKey = "migration.sliceshift.io/released"
 	// SealAnnotationKey is set on a PersistentVolume that replaced another one as its copy. Its value is the digest
-	// of the content of both volumes when they were last read.
+	// of the content of both volumes when they were last read. In place, the UID of the Migration follows.
 	SealAnnotationKey = "migration.sliceshift.io/seal"
 	// VolumeThereAnnotationKey is set on a PersistentVolume whose disk has a PersistentVolume of another name in the
 	// other cluster, because there its own name belongs to another disk. Its value is that other name.
