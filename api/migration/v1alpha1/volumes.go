@@ -177,8 +177,8 @@ type CopySpec struct {
 	// +optional
 	CutoverAt *metav1.Time `json:"cutoverAt,omitempty"`
 	// verify selects how much of both sides is read after the ordinal is stopped, to prove that they are equal.
-	// Default: Full if reading both sides whole is projected to fit into downtimeBudget, otherwise Later. It may be
-	// changed at any time.
+	// Default: Full if reading both sides whole is projected to fit into downtimeBudget, otherwise Later. In place, Later
+	// counts as Full. It may be changed at any time.
 	// +optional
 	Verify CopyVerify `json:"verify,omitempty"`
 	// acceptDiffering lists ordinals that may go on with a copy that verify: Later has found different from its source,
