@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // Names by which an API server knows a ServiceAccount (kubernetes apiserver,
@@ -120,7 +118,7 @@ func Selects(selector labels.Selector, set string, template map[string]string) b
 
 // ofSet reports whether a pod has a name of the set.
 func ofSet(pod, set string) bool {
-	_, is := workload.OrdinalOf(set, pod)
+	_, is := OrdinalOf(set, pod)
 	return is
 }
 

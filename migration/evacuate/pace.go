@@ -2,7 +2,6 @@ package evacuate
 
 import (
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -27,15 +26,22 @@ func (p Progress) late(r rates) float64 {
 	for _, row := range past {
 		last = max(last, row.End)
 	}
-	needs := sort.Search(int(last/time.Millisecond), func(ms int) bool {
-		sum := 0.0
+	expected := func(at time.Duration) (sum float64) {
 		for _, row := range past {
-			m, handing := named[row.Set.Name], time.Duration(ms)*time.Millisecond-row.Begin-r.lead
-			sum += min(float64(m.Total), max(0, float64(handing)/float64(max(1, r.handoff(*m)))))
+			m := named[row.Set.Name]
+			sum += min(float64(m.Total), max(0, float64(at-row.Begin-r.lead)/float64(max(1, r.handoff(*m)))))
 		}
-		return sum >= done
-	})
-	return max(1, float64(took)/float64(max(time.Millisecond, time.Duration(needs)*time.Millisecond)))
+		return sum
+	}
+	needs := time.Duration(0)
+	for last-needs > time.Millisecond { // in half of the time that is left, or not
+		if half := (needs + last) / 2; expected(half) < done {
+			needs = half
+		} else {
+			last = half
+		}
+	}
+	return max(1, float64(took)/float64(max(time.Millisecond, last)))
 }
 
 // handed returns for how long sets have been under way so far, and how many handoffs have arrived, those under way in part.

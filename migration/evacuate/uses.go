@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/workload"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 )
 
 // Services maps each Service of the source's cluster to the StatefulSets whose pods it selects.
@@ -102,7 +102,7 @@ func (s Services) host(namespace, host string, address func() bool) (Name, bool)
 		return Name{}, false
 	case len(labels) == 2:
 		return service, slices.ContainsFunc(sets, func(set Name) bool {
-			_, of := workload.OrdinalOf(set.Name, labels[0])
+			_, of := dependencies.OrdinalOf(set.Name, labels[0])
 			return of
 		})
 	default:

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	judging "github.com/sliceshift/sliceshift/migration/planner"
@@ -22,7 +23,6 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // beyond is how many ordinals above both slices are checked, because a former migration may have moved more than
@@ -142,7 +142,7 @@ func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
 			continue
 		}
 		by := types.UID(object.Annotations[api.OwnerAnnotationKey])
-		ordinal, named := workload.OrdinalOf(f.at.Set, object.Name)
+		ordinal, named := dependencies.OrdinalOf(f.at.Set, object.Name)
 		if named && by != "" && by != f.uid && object.DeletionTimestamp == nil && object.Annotations[api.LeftOutAnnotationKey] == "" {
 			left = append(left, plan.Leftover{Resource: "service", Name: object.Name, Ordinal: ordinal, By: by})
 		}

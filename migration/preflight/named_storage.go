@@ -18,7 +18,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight/storage"
 	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // namedByStorage returns objects that storage needs: those that the claims of new volumes and the claim templates
@@ -168,7 +167,7 @@ func (e *Inspector) leftAttributes(claims []corev1.PersistentVolumeClaim, forms 
 
 // ordinalOf returns the ordinal of a claim of a template.
 func ordinalOf(set *appsv1.StatefulSet, template, claim string) int32 {
-	ordinal, _ := workload.OrdinalOf(template+"-"+set.Name, claim)
+	ordinal, _ := dependencies.OrdinalOf(template+"-"+set.Name, claim)
 	return ordinal
 }
 

@@ -17,13 +17,13 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/disk"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
 	"github.com/sliceshift/sliceshift/migration/world"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // reachableVolumes finds volumes that no node of the destination can mount, and volumes that may not be created
@@ -125,7 +125,7 @@ func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []c
 // templateOf returns the claim template of a claim of the set.
 func templateOf(set *appsv1.StatefulSet, claim string) string {
 	for _, template := range world.ClaimTemplates(set) {
-		if _, belongs := workload.OrdinalOf(template+"-"+set.Name, claim); belongs {
+		if _, belongs := dependencies.OrdinalOf(template+"-"+set.Name, claim); belongs {
 			return template
 		}
 	}

@@ -9,11 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // listing is a consistent list of the pods of a side, requested before it is needed. The API server may take 100 ms
@@ -57,7 +57,7 @@ func keepOwn(f *observed) {
 	var own []corev1.Pod
 	for i := range f.pods {
 		pod := &f.pods[i]
-		_, is := workload.OrdinalOf(f.endpoint.Set, pod.Name)
+		_, is := dependencies.OrdinalOf(f.endpoint.Set, pod.Name)
 		if is || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && isClaimOf(f.endpoint.Set, v.PersistentVolumeClaim.ClaimName)
 		}) {

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // A view finds the objects of one set by index, so that the cost of a pass depends on the size of the set and not on
@@ -136,7 +136,7 @@ func (f *observed) readOthers(ctx context.Context) error {
 	}
 	add := func(pod *corev1.Pod) {
 		// The slice's own pods were read later than these.
-		if _, own := workload.OrdinalOf(f.endpoint.Set, pod.Name); !own && !known[pod.Name] {
+		if _, own := dependencies.OrdinalOf(f.endpoint.Set, pod.Name); !own && !known[pod.Name] {
 			known[pod.Name] = true
 			f.otherPods = append(f.otherPods, *pod)
 		}

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 const (
@@ -89,5 +89,5 @@ func ordinalOfClaim(set, claim string) (int32, bool) {
 	if at <= 0 {
 		return 0, false
 	}
-	return workload.OrdinalOf(set, claim[at+1:])
+	return dependencies.OrdinalOf(set, claim[at+1:])
 }

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // marks returns the volumes of a side that reference a claim of an ordinal, in any form in which a migration may have
@@ -62,7 +62,7 @@ func ordinalIn(claim, template, set string) (ordinal int32, whole, found bool) {
 	if end >= 0 {
 		number, more = rest[:end], rest[end:]
 	}
-	ordinal, found = workload.OrdinalOf(set, set+"-"+number)
+	ordinal, found = dependencies.OrdinalOf(set, set+"-"+number)
 	parked := volumes.Parked(volumes.Ref{}).Name
 	return ordinal, more == "" || more == parked, found && (more == "" || more == parked || strings.HasPrefix(more, "-"))
 }

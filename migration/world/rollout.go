@@ -5,6 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -25,7 +26,7 @@ func staysOf(set *appsv1.StatefulSet, pods []corev1.Pod, facts workload.Facts) p
 		if rolledOut(set, pods[i:i+1]) || pod.DeletionTimestamp != nil {
 			continue
 		}
-		ordinal, belongs := workload.OrdinalOf(set.Name, pod.Name)
+		ordinal, belongs := dependencies.OrdinalOf(set.Name, pod.Name)
 		switch {
 		case facts.Failed:
 			return plan.StaysFailed

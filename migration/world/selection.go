@@ -10,9 +10,9 @@ import (
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // selection describes which pods of a slice a PodDisruptionBudget selects. The disruption controller uses the labels
@@ -30,7 +30,7 @@ func (f *observed) members() []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range f.pods {
 		pod := &f.pods[i]
-		if _, own := workload.OrdinalOf(f.endpoint.Set, pod.Name); own && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if _, own := dependencies.OrdinalOf(f.endpoint.Set, pod.Name); own && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			all = append(all, pod)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
@@ -22,7 +23,6 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // SpecOf sets the defaults of the CRD: the CLI has no API server that sets them in the record that it keeps.
@@ -177,7 +177,7 @@ func (f *observed) youngClaim(set plan.Set) string {
 func (f *observed) ofOrdinal(set plan.Set, name string) bool {
 	return slices.ContainsFunc(f.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
 		rest, is := strings.CutPrefix(name, template.Name+"-")
-		ordinal, belongs := workload.OrdinalOf(set.Name, rest)
+		ordinal, belongs := dependencies.OrdinalOf(set.Name, rest)
 		return is && belongs && set.Has(ordinal)
 	})
 }
@@ -218,7 +218,7 @@ func podsOf(f *observed) []plan.Pod {
 	var pods []plan.Pod
 	for i := range f.pods {
 		pod := &f.pods[i]
-		ordinal, belongs := workload.OrdinalOf(f.endpoint.Set, pod.Name)
+		ordinal, belongs := dependencies.OrdinalOf(f.endpoint.Set, pod.Name)
 		if !belongs {
 			continue
 		}
@@ -313,9 +313,9 @@ func madeSince(pod *corev1.Pod, granted metav1.Time, now time.Time) bool {
 // PodDisruptionBudget.
 func (f *observed) stranger(selector labels.Selector) string {
 	for pod := range f.seenPods() {
-		_, own := workload.OrdinalOf(f.endpoint.Set, pod.Name)
+		_, own := dependencies.OrdinalOf(f.endpoint.Set, pod.Name)
 		if !own && f.sibling != "" {
-			_, own = workload.OrdinalOf(f.sibling, pod.Name)
+			_, own = dependencies.OrdinalOf(f.sibling, pod.Name)
 		}
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		mover := pod.Labels[manifest.RoleLabelKey] != "" // a mover is never Ready, and is deleted before the next stop

@@ -19,10 +19,10 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/engine"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/view"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // confirmed obtains the user's confirmation that the destination is off and, for a completed migration, that nothing was
@@ -135,7 +135,7 @@ func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, there pl
 	}
 	var h heard
 	for i := range pods.Items {
-		if _, is := workload.OrdinalOf(there.Set.Name, pods.Items[i].Name); is {
+		if _, is := dependencies.OrdinalOf(there.Set.Name, pods.Items[i].Name); is {
 			h.running = append(h.running, pods.Items[i].Name)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // podClient reads the pods of a namespace. The limit is for one list.
@@ -79,8 +79,8 @@ func (c *podClient) of(ctx context.Context, s *statefulSet) ([]*corev1.Pod, erro
 		}
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		first, _ := workload.OrdinalOf(s.Name, a.Name)
-		second, _ := workload.OrdinalOf(s.Name, b.Name)
+		first, _ := dependencies.OrdinalOf(s.Name, a.Name)
+		second, _ := dependencies.OrdinalOf(s.Name, b.Name)
 		return cmp.Or(cmp.Compare(first, second), cmp.Compare(a.Name, b.Name))
 	})
 	return pods, nil

@@ -16,6 +16,7 @@ import (
 
 	slicesapi "github.com/sliceshift/sliceshift/api/apps/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/sets"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/volumes/drift"
 	"github.com/sliceshift/sliceshift/workload"
@@ -110,7 +111,7 @@ func assign(c *corev1.PersistentVolumeClaim, places map[client.ObjectKey][]place
 	if at < 0 || c.DeletionTimestamp != nil {
 		return
 	}
-	ordinal, belongs := workload.OrdinalOf(c.Name[:at], c.Name)
+	ordinal, belongs := dependencies.OrdinalOf(c.Name[:at], c.Name)
 	if !belongs {
 		return
 	}
