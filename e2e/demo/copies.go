@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -128,7 +129,7 @@ func (m move) table(ctx context.Context, c *copies) error {
 
 // about describes the disk of a replica: its name, or the result of its copy.
 func (c *copies) about(said map[string]report.Result, volume *corev1.PersistentVolume) string {
-	seal := volume.Annotations[api.SealAnnotationKey]
+	seal, _, _ := strings.Cut(volume.Annotations[api.SealAnnotationKey], " ") // in place, the migration's UID follows
 	if seal == "" {
 		return volume.Name
 	}
