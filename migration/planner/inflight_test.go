@@ -215,6 +215,10 @@ func TestBudgetOfWhatATurnLeft(t *testing.T) {
 	if got := (budgetPlanner{viewOf(s)}).form(plan.SourceSide, 0, 2); got.MaxUnavailable == nil {
 		t.Errorf("it is deleted: %+v", got)
 	}
+	s.Source.Set.Observed, s.Record.Further[0].Attempts = false, 2
+	if got := (budgetPlanner{viewOf(s)}).form(plan.SourceSide, 0, 2); got.MinAvailable == nil {
+		t.Errorf("a controller that has not observed its stop may create it again: %+v", got)
+	}
 }
 
 // TestOrderOfTheBlock: only the ordinal next to the taker is stopped and started, in both orders and directions: the
