@@ -58,43 +58,30 @@ type Forecast struct {
 
 // Of forecasts the rest of an evacuation. The time of a handoff is that of those that have arrived so far, in proportion
 // to the plan: a set of which twice the time was planned takes twice the time. The time of each set before its first
-// handoff and after its last one is measured, too. The rest is as late as the handoffs so far. Sets that are stuck are not
-// part of it.
+// handoff and after its last one is measured, too. Sets that are stuck are not part of it.
 func (p Progress) Of() Forecast {
 	r := p.rates()
-	f, late := Forecast{Spans: map[Name]Span{}, Measured: r.arrived}, p.late(r)
-	at := func(t time.Duration) time.Duration { return time.Duration(late * float64(t)) }
-	for _, row := range p.rows(func(m Move) (time.Duration, bool) { return r.rest(m), m.Stage == Waits || m.Stage == Moves }) {
-		f.Spans[row.Set.Name] = Span{at(row.Begin), at(row.End)}
-		f.Left = max(f.Left, at(row.End))
+	o := order{sets: map[Name]*Set{}, after: map[Name][]Edge{}, held: map[Name]Edge{}}
+	for i := range p.Moves {
+		if m := &p.Moves[i]; m.Stage == Waits || m.Stage == Moves {
+			o.sets[m.Name] = &Set{Name: m.Name, Wave: m.Wave, Begun: m.Stage == Moves, Ordinals: make([]Ordinal, 1), Expected: Expected{Handoff: r.rest(*m)}}
+		}
+	}
+	p.link(o)
+	f := Forecast{Spans: map[Name]Span{}, Measured: r.arrived}
+	for _, row := range schedule(o, Limits{Sets: p.AtOnce}) {
+		f.Spans[row.Set.Name] = Span{row.Begin, row.End}
+		f.Left = max(f.Left, row.End)
 	}
 	return f
 }
 
-// rows returns the schedule of the sets that take part, with the time that each of them needs.
-func (p Progress) rows(needs func(Move) (time.Duration, bool)) []Row {
-	o := order{sets: map[Name]*Set{}, after: map[Name][]Edge{}, held: map[Name]Edge{}}
-	for _, m := range p.Moves {
-		if time, takes := needs(m); takes && m.Stage != Stuck {
-			o.sets[m.Name] = &Set{Name: m.Name, Wave: m.Wave, Begun: m.Stage == Moves, Ordinals: make([]Ordinal, 1), Expected: Expected{Handoff: time}}
-		}
-	}
-	p.link(o)
-	return schedule(o, Limits{Sets: p.AtOnce})
-}
-
-// named returns the moves by the names of their sets.
-func (p Progress) named() map[Name]*Move {
+// link adds the edges between the sets of an order, without those that close a circle.
+func (p Progress) link(o order) {
 	named := map[Name]*Move{}
 	for i := range p.Moves {
 		named[p.Moves[i].Name] = &p.Moves[i]
 	}
-	return named
-}
-
-// link adds the edges between the sets of an order, without those that close a circle.
-func (p Progress) link(o order) {
-	named := p.named()
 	open, seen := map[Name]bool{}, map[Name]bool{}
 	var visit func(Name)
 	visit = func(name Name) {
