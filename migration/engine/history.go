@@ -153,7 +153,11 @@ func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
 
 // leads reports whether a copy is of the given direction.
 func leads(copied api.CopyAttempt, to api.Direction) bool {
-	return (copied.Giver == string(plan.SourceSide)) == (to == api.Forward)
+	from := plan.SourceSide
+	if to == api.Back {
+		from = plan.DestinationSide
+	}
+	return copied.Giver == string(from)
 }
 
 // noteProofs records which seals of copies with verify: Later were proven or accepted since. The copies of both directions

@@ -113,7 +113,7 @@ type world struct {
 	evicted int
 	// updates is true if the claim templates of the set change by an update.
 	updates bool
-	// admits is what a webhook makes of a set that is created; nil without one.
+	// admits changes a set at its creation, as a webhook does; nil: there is none.
 	admits *Manifest
 	// rolling is true while a rollout is in progress.
 	rolling bool

@@ -12,8 +12,7 @@
 //	LowestFirst    source [k,hi)    destination [lo,k)
 //
 // Between the two there may be a gap: the ordinal of the handoff, or several of them (see inflight.go). The direction
-// determines which side gives and
-// which side takes. A rollback is the same plan with the two exchanged. An ordinal that belongs to
+// determines which side gives and which side takes. A rollback is the same plan with the two exchanged. An ordinal that belongs to
 //
 //	the giver   is gated, its budget reserved, its volumes secured, and stopped;
 //	neither     has its volumes carried over, once nothing holds them, and is started;

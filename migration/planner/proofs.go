@@ -189,11 +189,11 @@ func (p proofPlanner) stands() *plan.Decision {
 	return nil
 }
 
-// open returns a proof that does not go on, and whose work has not ended; nil: there is none. Its ordinal may be the next
-// to move, and nobody would end that work then.
+// open returns a proof that does not go on, and whose work has not ended; nil: there is none. That work must end before the
+// handoff of its ordinal begins: it is not done for an ordinal in flight.
 func (p proofPlanner) open() *api.CopyAhead {
 	for i, proof := range p.Record.Proofs {
-		if p.ends(proof.Volumes) && !withdrawn(proof) {
+		if p.ends(proof.Volumes) && !withdrawn(proof) && !p.Record.Moves(proof.Ordinal) {
 			return &p.Record.Proofs[i]
 		}
 	}
@@ -225,10 +225,8 @@ func (p proofPlanner) provable(k int32) bool {
 
 // lent waits, before a migration is given up, until the work of all proofs that do not go on has ended.
 func (p proofPlanner) lent() *plan.Decision {
-	for _, proof := range p.Record.Proofs {
-		if p.ends(proof.Volumes) && !withdrawn(proof) && !p.Record.Moves(proof.Ordinal) {
-			return p.closes(proof)
-		}
+	if proof := p.open(); proof != nil {
+		return p.closes(*proof)
 	}
 	return nil
 }

@@ -180,8 +180,8 @@ func (v view) meet(sender volumes.Role) volumes.Verdict {
 	)
 }
 
-// back returns the ordinal to the volume that it has left, as long as the copy has not been taken over. The copy and its ended movers are
-// dropped once the ordinal runs again.
+// back returns the ordinal to the volume that it has left, as long as the copy has not been taken over. The copy and its
+// ended movers are dropped once the ordinal runs again.
 func (v view) back() volumes.Verdict {
 	return volumes.First(
 		func() volumes.Verdict { return v.finish(volumes.RoleSender) },
