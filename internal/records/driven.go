@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
@@ -21,6 +22,14 @@ const (
 // completed, and into a Migration while an ordinal is in flight. A settled, completed or queued Migration has none.
 func Beats(m *api.Migration, record bool) bool {
 	return m.Status.Baseline != nil && Completed(m) == "" && (record || m.Status.Handoff != nil)
+}
+
+// InLine reports whether a Migration waits until the manager lets it begin: others have its place, or it was resumed and not
+// looked at since.
+func InLine(m *api.Migration) bool {
+	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
+	return progressing != nil && m.Status.Baseline == nil &&
+		(progressing.Reason == api.ReasonQueued || progressing.Reason == api.ReasonPaused && modeOf(m) != api.ModePause)
 }
 
 // HeartbeatDue returns the time until the next heartbeat is due. After a change of the mode, it is due immediately.

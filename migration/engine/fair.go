@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -57,13 +58,10 @@ func priority(m *api.Migration) int {
 	if m.Status.Baseline != nil || m.Spec.Mode == api.ModePause && m.Annotations[api.EvacuationHeldAnnotationKey] != "" {
 		return urgency(m)
 	}
-	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
-	switch {
-	case progressing == nil, progressing.Reason == api.ReasonQueued, progressing.Reason == api.ReasonPaused && m.Spec.Mode != api.ModePause:
+	if records.InLine(m) || meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing) == nil {
 		return urgencyDown
-	default:
-		return urgency(m)
 	}
+	return urgency(m)
 }
 
 // byUrgency returns the handler that queues a Migration that was changed, or that exists when the manager

@@ -73,6 +73,8 @@ type moved struct {
 	// held is true if its Evacuation has paused it, driven if a process drives an ordinal, and undriven if none does any
 	// more.
 	held, driven, undriven bool
+	// inLine is true while the manager lets it wait, because as many are under way as may be.
+	inLine bool
 
 	handoffs []report.Handoff
 	// dropped is the number of the oldest handoffs, which the history lacks.
@@ -180,6 +182,7 @@ func (m *moved) fill(migration *api.Migration, cluster string, now time.Time) {
 		m.State, m.Message, m.undriven = api.EvacuatedStalled, api.ReasonNotDriven+": "+u.Text(), true
 	}
 	m.driven = !m.undriven && records.Beats(migration, false)
+	m.inLine = records.InLine(migration)
 	m.Moved, m.Total, m.Started, m.Ended, m.handoffs, m.dropped = of.Moved, of.Total, of.Started, of.Ended, of.Handoffs, of.DroppedHandoffs
 	var down []time.Duration
 	for _, h := range of.Handoffs {
@@ -195,7 +198,7 @@ func (m *moved) fill(migration *api.Migration, cluster string, now time.Time) {
 
 // forecast adds the expected rest of an Evacuation that runs.
 func (r *course) forecast(e *api.Evacuation) {
-	p := evacuate.Progress{AtOnce: int(ptr.Deref(e.Spec.MaxActive, 0))}
+	p := evacuate.Progress{AtOnce: r.atOnce(e)}
 	for i, entry := range e.Spec.Migrations {
 		move := r.Migrations[i].move(r.Time)
 		move.Name, move.Wave = evacuate.Name{Name: entry.Name}, entry.Wave
@@ -221,6 +224,23 @@ func (r *course) forecast(e *api.Evacuation) {
 			r.Migrations[i].Expected = &window{r.Time.Add(span.Begin), r.Time.Add(span.End)}
 		}
 	}
+}
+
+// atOnce returns how many Migrations may be under way at once; 0: no limit is known. Those of the manager are in no object,
+// but while it lets one wait in line, as many are under way as may be.
+func (r *course) atOnce(e *api.Evacuation) int {
+	most := int(ptr.Deref(e.Spec.MaxActive, 0))
+	active, waits := 0, false
+	for i := range r.Migrations {
+		waits = waits || r.Migrations[i].inLine
+		if r.Migrations[i].stage() == evacuate.Moves {
+			active++
+		}
+	}
+	if waits && (most == 0 || active < most) {
+		return max(1, active)
+	}
+	return most
 }
 
 // idle reports whether no process drives any Migration of which an ordinal is in flight. It begins no other one either.
@@ -272,9 +292,9 @@ func (m *moved) stage() evacuate.Stage {
 	switch {
 	case m.State == api.EvacuatedMoved || m.State == api.EvacuatedMoving && m.Ended != nil:
 		return evacuate.Ended
-	case m.State == api.EvacuatedMoving || m.State == api.EvacuatedWaiting && m.Started != nil && m.Ended == nil:
+	case m.State == api.EvacuatedMoving && !m.inLine || m.State == api.EvacuatedWaiting && m.Started != nil && m.Ended == nil:
 		return evacuate.Moves
-	case m.State == api.EvacuatedWaiting:
+	case m.State == api.EvacuatedMoving || m.State == api.EvacuatedWaiting:
 		return evacuate.Waits
 	default:
 		return evacuate.Stuck

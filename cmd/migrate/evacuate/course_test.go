@@ -89,6 +89,35 @@ func TestCourse(t *testing.T) {
 	}
 }
 
+// TestLine: Migrations that wait in the manager's line move one after the other, in as many places as are taken.
+func TestLine(t *testing.T) {
+	e, migrations := halfway()
+	e.Spec.Migrations[2].After = nil
+	e.Spec.Migrations = append(e.Spec.Migrations, api.EvacuatedMigration{Name: "m-mail", Planned: &api.PlannedMove{EndSeconds: 240, Ordinals: 4}})
+	e.Status.Migrations[2] = api.EvacuatedStatus{Name: "m-app", State: api.EvacuatedMoving}
+	e.Status.Migrations = append(e.Status.Migrations, api.EvacuatedStatus{Name: "m-mail", State: api.EvacuatedMoving})
+	for name, reason := range map[string]string{"app": api.ReasonQueued, "mail": api.ReasonPaused} {
+		m := moving(name, 0, 0)
+		m.Status.Baseline = nil
+		m.Status.Conditions = []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reason}}
+		migrations = append(migrations, m)
+	}
+	for most, want := range map[int32]string{0: "16-24 24-32", 1: "16-24 24-32", 2: "16-24 24-32"} {
+		if e.Spec.MaxActive = nil; most > 0 {
+			e.Spec.MaxActive = &most
+		}
+		r := courseOf(e, migrations, "east", minutes(12))
+		got := ""
+		for _, nth := range []int{2, 4} {
+			w := r.Migrations[nth].Expected
+			got += fmt.Sprintf(" %.0f-%.0f", w.Begin.Sub(minutes(0)).Minutes(), w.End.Sub(minutes(0)).Minutes())
+		}
+		if strings.TrimSpace(got) != want {
+			t.Errorf("at most %d: %s, want %s", most, got, want)
+		}
+	}
+}
+
 // TestUndriven: a Migration whose manager is silent in the middle of a handoff is stalled, and the reason is on the screen. No
 // end is expected until a manager acts again.
 func TestUndriven(t *testing.T) {
