@@ -55,7 +55,8 @@ func TestH6Nodes(t *testing.T) {
 		if diff := cmp.Diff([]string{"node-3", "node-3", "node-6", "node-9", "node-9"}, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		if time.Sleep(keepNodes + time.Second); live.kept.items != nil {
+		time.Sleep(keepNodes + time.Second)
+		if synctest.Wait(); live.kept.items != nil {
 			t.Error("nodes are kept for longer than anybody may ask for")
 		}
 		live.kept = nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,9 +132,9 @@ func TestPreconditionsOfEvictions(t *testing.T) {
 
 // TestOtherPodsAreEvicted: a budget that refuses one pod does not keep another pod, which may have another budget.
 func TestOtherPodsAreEvicted(t *testing.T) {
-	asked := 0
+	var asked atomic.Int32 // the pods are asked at the same time
 	h, _ := newControl(t, interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
-		asked++
+		asked.Add(1)
 		return errNone
 	}})
 	var actions []decide.Action
@@ -142,8 +143,8 @@ func TestOtherPodsAreEvicted(t *testing.T) {
 		actions = append(actions, decide.Action{Verb: decide.Evict, Ordinal: ordinal, UID: "u"})
 	}
 	h.pods[1].UID = "another" // it has been replaced meanwhile
-	if err := h.all(t.Context(), actions); err != nil || asked != 2 || len(h.Refusals()) != 2 {
-		t.Errorf("%d were asked for: %v, %v", asked, err, h.Refusals())
+	if err := h.all(t.Context(), actions); err != nil || asked.Load() != 2 || len(h.Refusals()) != 2 {
+		t.Errorf("%d were asked for: %v, %v", asked.Load(), err, h.Refusals())
 	}
 }
 

@@ -204,6 +204,9 @@ func TestWrittenBefore(t *testing.T) {
 		"under way":             {func(m *api.Migration) { m.Spec.Mode, m.Status.Baseline = api.ModeRun, &api.Baseline{} }, nil},
 		"of another Evacuation": {func(m *api.Migration) { m.Labels = nil }, []string{"it is not of Evacuation all"}},
 		"it has moved":          {completed(api.ReasonMoved), []string{"it is completed as Moved, so it moves nothing any more", "migrate report shop-web -n moves", remove}},
+		"it is being deleted": {func(m *api.Migration) {
+			m.DeletionTimestamp, m.Finalizers = new(metav1.Now()), []string{api.Finalizer}
+		}, []string{"it is being deleted", "kubectl --context west describe migration -n moves shop-web"}},
 		"it was rolled back":    {completed(api.ReasonRolledBack), []string{"it is completed as RolledBack", remove}},
 		"another cluster":       {func(m *api.Migration) { m.Spec.Destination.KubeConfigSecretRef.Name = "north" }, []string{"it has another spec.destination than", remove}},
 		"another account":       {func(m *api.Migration) { m.Spec.ServiceAccountName = "" }, []string{"it has another spec.serviceAccountName than"}},

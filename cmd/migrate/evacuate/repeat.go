@@ -44,12 +44,15 @@ func (r *reader) written(ctx context.Context, migrations []*api.Migration) (map[
 }
 
 // sameAs returns an error unless a Migration that exists is the one that would be written. A completed one is not: it moves
-// nothing, and its Evacuation would count its StatefulSet as moved.
+// nothing, and its Evacuation would count its StatefulSet as moved. Nor is one that is being deleted.
 func (r *reader) sameAs(ctx context.Context, m, before *api.Migration) error {
 	if before.Labels[api.EvacuationLabelKey] != r.creation.name || before.Spec.Source.Namespace != m.Spec.Source.Namespace || before.Spec.Source.Name != m.Spec.Source.Name {
 		return fmt.Errorf("it is not of Evacuation %s: delete it, or wait for it", r.creation.name)
 	}
 	kubectl := plan.Kubectl(r.source.Name(), r.source.Flags())
+	if before.DeletionTimestamp != nil {
+		return fmt.Errorf("it is being deleted, and its Evacuation would lack it; its finalizers keep it; to see them: %s", kubectl.Do("describe", "migration", "-n", m.Namespace, m.Name))
+	}
 	if completed := records.Completed(before); completed != "" {
 		return fmt.Errorf("it is completed as %s, so it moves nothing any more; to move StatefulSet %s/%s, keep its report, %s, and delete it: %s",
 			completed, m.Spec.Source.Namespace, m.Spec.Source.Name, r.Again("report", m.Name, m.Namespace), kubectl.Remove("migration", m.Namespace, m.Name))
