@@ -207,11 +207,11 @@ func TestWrittenBefore(t *testing.T) {
 		"it is being deleted": {func(m *api.Migration) {
 			m.DeletionTimestamp, m.Finalizers = new(metav1.Now()), []string{api.Finalizer}
 		}, []string{"it is being deleted", "kubectl --context west describe migration -n moves shop-web"}},
-		"it was rolled back":    {completed(api.ReasonRolledBack), []string{"it is completed as RolledBack", remove}},
-		"another cluster":       {func(m *api.Migration) { m.Spec.Destination.KubeConfigSecretRef.Name = "north" }, []string{"it has another spec.destination than", remove}},
-		"another account":       {func(m *api.Migration) { m.Spec.ServiceAccountName = "" }, []string{"it has another spec.serviceAccountName than"}},
-		"another class":         {func(m *api.Migration) { m.Spec.Volumes[0].StorageClassName = new("slow") }, []string{"it has another spec.volumes than"}},
-		"another method":        {func(m *api.Migration) { m.Spec.Volumes[0].Method = api.MethodEmpty }, []string{"it has another spec.volumes than"}},
+		"it was rolled back": {completed(api.ReasonRolledBack), []string{"it is completed as RolledBack", remove}},
+		"another cluster":    {func(m *api.Migration) { m.Spec.Destination.KubeConfigSecretRef.Name = "north" }, []string{"it has another spec.destination than", remove}},
+		"another account":    {func(m *api.Migration) { m.Spec.ServiceAccountName = "" }, []string{"it has another spec.serviceAccountName than"}},
+		"another class":      {func(m *api.Migration) { m.Spec.Volumes[0].StorageClassName = new("slow") }, []string{"it has another spec.volumes than"}},
+		"another method":     {func(m *api.Migration) { m.Spec.Volumes[0].Method = api.MethodEmpty }, []string{"it has another spec.volumes than"}},
 		"under way to another cluster": {func(m *api.Migration) {
 			m.Spec.Destination.KubeConfigSecretRef.Key, m.Status.Baseline = "other", &api.Baseline{}
 		}, []string{"it has begun with another spec.destination than"}},
