@@ -362,7 +362,7 @@ fmt: ## Format the code.
 FUZZTIME ?= 30s
 fuzz: ## Every fuzz target for FUZZTIME; the first time all that they need is built anew.
 	$(GO) test ./internal/kubeconfig -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
-	$(GO) test ./internal/clusters/podlist -run '^$$' -fuzz '^FuzzTrim$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
+	$(GO) test ./internal/clusters/lists -run '^$$' -fuzz '^FuzzTrim$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./config -run '^$$' -fuzz '^FuzzLoad$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./slices/observe -run '^$$' -fuzz '^FuzzDecide$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s
 	$(GO) test ./migration/engine -run '^$$' -fuzz '^FuzzPlan$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 1s

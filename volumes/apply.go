@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
 // Carrier holds the clusters in which the actions of a method are done, and the settings that they need.
@@ -175,7 +176,7 @@ const pageOfVolumes = 500
 func (p Policy) TwinIn(ctx context.Context, there client.Reader, volume *corev1.PersistentVolume) (string, error) {
 	for next := ""; ; {
 		var page corev1.PersistentVolumeList
-		if err := there.List(ctx, &page, client.Limit(pageOfVolumes), client.Continue(next)); err != nil {
+		if err := there.List(ctx, &page, disk.Only, client.Limit(pageOfVolumes), client.Continue(next)); err != nil {
 			return "", fmt.Errorf("looking for other volumes of the disk of volume %s: %w", volume.Name, err)
 		}
 		if twin := p.Twin(volume, page.Items); twin != "" {

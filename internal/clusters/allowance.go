@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/lists"
 )
 
 // Allowance limits the memory for the answers of all clusters of one tenant: answers that are being read and used, and the
@@ -150,10 +150,10 @@ func (h *holding) settle() map[room]int64 {
 
 // onNobody returns the Booking of shared lists of a cluster. A list has a holding of its own while it is read, and is
 // charged to each waiting reader when it is complete.
-func onNobody(cluster string) podlist.Booking {
-	return func(ctx context.Context) (context.Context, func() podlist.Pay) {
+func onNobody(cluster string) lists.Booking {
+	return func(ctx context.Context) (context.Context, func() lists.Pay) {
 		held := newHolding()
-		return context.WithValue(ctx, holdingKey{}, held), func() podlist.Pay {
+		return context.WithValue(ctx, holdingKey{}, held), func() lists.Pay {
 			weights := held.settle()
 			return func(ctx context.Context) error { return book(ctx, cluster, weights) }
 		}

@@ -34,7 +34,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/lists"
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -76,7 +76,7 @@ type Connection struct {
 	// payer is the tenant that watched data is charged to, or nil.
 	payer *payer
 	// batches are the shared lists of pods.
-	batches *podlist.Batches
+	batches *lists.Batches
 }
 
 // Connect returns a connection. It sends no request yet. The caller must set the config's QPS, because client-go's default
@@ -162,9 +162,9 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 // Live returns a client that reads and writes without a cache. Reads are retried for a short time when the connection fails.
 // Writes are never retried, because the first attempt may have succeeded. Lists of all pods of a namespace have the form of
 // package slim, and concurrent callers share the result, which they must not change. NodesWithin allows sharing of nodes
-// too.
+// too. With disk.Only, a list of volumes has little more than their sources.
 func (c *Connection) Live() client.Client {
-	return podlist.Shared{Client: nodes{exact{retrying{c.live}, c.name}, c.core.nodes}, Pods: exact{retrying{c.pods}, c.name}, Batches: c.batches}
+	return lists.Shared{Client: nodes{exact{retrying{c.live}, c.name}, c.core.nodes}, Lists: exact{retrying{c.pods}, c.name}, Batches: c.batches}
 }
 
 // Watching returns a client that lists and watches without cache or retries.

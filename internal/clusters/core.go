@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/lists"
 	"github.com/sliceshift/sliceshift/internal/clusters/portforward"
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/internal/clusters/starting"
@@ -106,13 +106,13 @@ func (c *core) connect(name string, allowance *Allowance) (*Connection, error) {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	pods, err := podlist.NewLister(c.config, httpClient, c.scheme, c.mapper, c.cached)
+	pods, err := lists.NewLister(c.config, httpClient, c.scheme, c.mapper, c.cached)
 	if err != nil {
 		c.share.leave(payer)
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
 	return &Connection{
-		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: podlist.NewBatches(onNobody(name)),
+		name: name, core: c, live: client.WithFieldOwner(live, api.FieldManager), pods: pods, guard: guard, payer: payer, batches: lists.NewBatches(onNobody(name)),
 	}, nil
 }
 

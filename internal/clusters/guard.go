@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
-	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/lists"
 	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
@@ -124,7 +124,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 // weighable removes protobuf from the Accept header if the memory for answers is limited, because only JSON can be estimated
 // while it is read. A metadata client asks for protobuf first, regardless of its config (client-go metadata, ConfigFor).
 func (g *guard) weighable(req *http.Request) *http.Request {
-	if g.allowance == nil || podlist.Takes(req.Context()) {
+	if g.allowance == nil || lists.Takes(req.Context()) {
 		return req
 	}
 	var inJSON []string
@@ -181,7 +181,7 @@ func (g *guard) status(data []byte) []byte {
 // success limits a successful answer.
 func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	trims := podlist.Takes(req.Context()) && kind == protobufType
+	trims := lists.Takes(req.Context()) && kind == protobufType
 	if resp.StatusCode != http.StatusNoContent && (err != nil || kind != jsonType && (kind != protobufType || g.allowance != nil && !trims)) {
 		_ = resp.Body.Close() // the body is not used
 		return nil, fmt.Errorf("cluster %s answered HTTP %d, and not as an API server of Kubernetes does; check the address in the kubeconfig", g.cluster, resp.StatusCode)
@@ -219,7 +219,7 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 	return resp, nil
 }
 
-// trimmed reads a list of pods, takes the pods from it, and returns the rest as the answer. Each pod is charged before it is
+// trimmed reads a list, takes its items from it, and returns the rest as the answer. Each item is charged before it is
 // decoded.
 func (g *guard) trimmed(ctx context.Context, resp *http.Response, body *bounded) (*http.Response, error) {
 	defer body.ReadCloser.Close()
@@ -229,14 +229,14 @@ func (g *guard) trimmed(ctx context.Context, resp *http.Response, body *bounded)
 	var data []byte
 	_, err := whole.ReadFrom(body)
 	if err == nil {
-		data, err = podlist.Take(ctx, whole.Bytes(), body.book)
+		data, err = lists.Take(ctx, whole.Bytes(), body.book)
 		body.unbook(weigh.Byte * int64(whole.Len()))
 	}
 	switch {
-	case errors.Is(err, ErrTooMuch), errors.Is(err, podlist.ErrNoRoom):
+	case errors.Is(err, ErrTooMuch), errors.Is(err, lists.ErrNoRoom):
 		body.settle()
-		return nil, body.tooMuch("for one namespace")
-	case err != nil && !errors.Is(err, podlist.ErrNoPods):
+		return nil, body.tooMuch(lists.Scope(ctx))
+	case err != nil && !errors.Is(err, lists.ErrNoList):
 		body.settle()
 		return nil, err
 	case err != nil:

@@ -1,4 +1,4 @@
-package podlist
+package lists
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sliceshift/sliceshift/internal/disk"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -18,8 +19,8 @@ import (
 // its pods.
 type Shared struct {
 	client.Client
-	// Pods lists the pods.
-	Pods    client.Reader
+	// Lists lists the pods, and the disks of volumes.
+	Lists   client.Reader
 	Batches *Batches
 }
 
@@ -83,6 +84,9 @@ type batch struct {
 
 // List implements client.Reader.
 func (b Shared) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if _, are := list.(*corev1.PersistentVolumeList); are && slices.Contains(opts, client.ListOption(disk.Only)) {
+		return b.Lists.List(ctx, list, opts...)
+	}
 	pods, isPods := list.(*corev1.PodList)
 	key, oldest, shareable := queueOf(opts)
 	if !isPods || !shareable {
@@ -132,7 +136,7 @@ func (b Shared) batch(ctx context.Context, key queueKey, oldest string) *batch {
 				ResourceVersion: of.oldest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 			}})
 		}
-		return b.Pods.List(shared, &of.list, opts...)
+		return b.Lists.List(shared, &of.list, opts...)
 	}
 	return &batch{key: key, oldest: oldest, read: read, cancel: cancel, waiting: 1, done: make(chan struct{}), settle: settle}
 }

@@ -1,4 +1,4 @@
-package podlist
+package lists
 
 import (
 	"bytes"
@@ -18,11 +18,19 @@ import (
 // protobufPrefix precedes each protobuf message of an API server (apimachinery, serializer/protobuf).
 var protobufPrefix = []byte("k8s\x00")
 
-// taking is a requested list, with its pods once they were taken from the answer.
+// taking is a requested list, whose items the receiver has once they were taken from the answer.
 type taking struct {
-	known client.Reader
-	took  bool
-	pods  []corev1.Pod
+	form
+	into receiver
+	took bool
+}
+
+// receiver takes the trimmed items of a list.
+type receiver interface {
+	// clear drops all items, because the answer is read again.
+	clear()
+	// add takes one item. The message is valid until it returns.
+	add(ctx context.Context, message []byte) error
 }
 
 type takingKey struct{}
@@ -30,24 +38,30 @@ type takingKey struct{}
 // Takes reports whether the protobuf answer of a request must be passed to Take.
 func Takes(ctx context.Context) bool { return ctx.Value(takingKey{}) != nil }
 
-// Take takes the pods from a list in an API server's answer, for the request of the context, and returns the rest of the
+// Scope returns the objects that the request of the context lists, such as in "the answer is too large for one namespace".
+func Scope(ctx context.Context) string {
+	t, _ := ctx.Value(takingKey{}).(*taking)
+	return t.scope
+}
+
+// Take takes the items from a list in an API server's answer, for the request of the context, and returns the rest of the
 // answer. room reserves the memory. Nothing that it takes or returns refers to the answer's buffer.
 func Take(ctx context.Context, answer []byte, room func(weight int64) bool) ([]byte, error) {
 	t, _ := ctx.Value(takingKey{}).(*taking)
-	t.pods = nil
-	add := func(message []byte) error { return t.add(ctx, message) }
-	rest, err := trimmed(answer, &trimmer{take: room, pod: add})
+	t.into.clear()
+	add := func(message []byte) error { return t.into.add(ctx, message) }
+	rest, err := trimmed(answer, t.form, &trimmer{take: room, item: add})
 	t.took = err == nil
 	return rest, err
 }
 
-// trimmed returns a list without its pods.
-func trimmed(answer []byte, t *trimmer) ([]byte, error) {
-	message, list, err := envelope(answer)
+// trimmed returns a list without its items.
+func trimmed(answer []byte, of form, t *trimmer) ([]byte, error) {
+	message, list, err := envelope(answer, of.kind)
 	if err != nil {
 		return nil, err
 	}
-	if message.Raw, err = t.trim(list, keptOfPods, 0); err != nil {
+	if message.Raw, err = t.trim(list, of.kept, 0); err != nil {
 		return nil, err
 	}
 	out, err := message.Marshal()
@@ -62,19 +76,19 @@ const (
 )
 
 // envelope returns the envelope of a list without the list, and the list, which refers to the answer's buffer.
-func envelope(answer []byte) (outer runtime.Unknown, list []byte, err error) {
+func envelope(answer []byte, kind string) (outer runtime.Unknown, list []byte, err error) {
 	left, found := bytes.CutPrefix(answer, protobufPrefix)
 	if !found {
-		return outer, nil, ErrNoPods
+		return outer, nil, ErrNoList
 	}
 	for len(left) > 0 {
-		number, kind, head := protowire.ConsumeTag(left)
-		if head < 0 || kind != protowire.BytesType {
-			return outer, nil, ErrNoPods
+		number, wire, head := protowire.ConsumeTag(left)
+		if head < 0 || wire != protowire.BytesType {
+			return outer, nil, ErrNoList
 		}
 		value, length := protowire.ConsumeBytes(left[head:])
 		if length < 0 {
-			return outer, nil, fmt.Errorf("%w: %w", ErrNoPods, protowire.ParseError(length))
+			return outer, nil, fmt.Errorf("%w: %w", ErrNoList, protowire.ParseError(length))
 		}
 		left = left[head+length:]
 		switch number {
@@ -87,34 +101,56 @@ func envelope(answer []byte) (outer runtime.Unknown, list []byte, err error) {
 		default:
 		}
 		if err != nil {
-			return outer, nil, fmt.Errorf("%w: %w", ErrNoPods, err)
+			return outer, nil, fmt.Errorf("%w: %w", ErrNoList, err)
 		}
 	}
-	if outer.Kind != "PodList" || outer.APIVersion != "v1" || outer.ContentEncoding != "" {
-		return outer, nil, ErrNoPods
+	if outer.Kind != kind || outer.APIVersion != "v1" || outer.ContentEncoding != "" {
+		return outer, nil, ErrNoList
 	}
 	return outer, list, nil
 }
 
+// pods receives pods in the form of package slim.
+type pods struct {
+	// known has cached pods, or is nil.
+	known client.Reader
+	items []corev1.Pod
+}
+
+func (p *pods) clear() { p.items = nil }
+
 // add takes a trimmed pod. A cached pod with the same UID and resourceVersion is reused.
-func (t *taking) add(ctx context.Context, message []byte) error {
-	t.pods = append(t.pods, corev1.Pod{})
-	pod := &t.pods[len(t.pods)-1]
-	if is := identityOf(message); t.knows(ctx, is, pod) {
+func (p *pods) add(ctx context.Context, message []byte) error {
+	p.items = append(p.items, corev1.Pod{})
+	pod := &p.items[len(p.items)-1]
+	if is := identityOf(message); p.knows(ctx, is, pod) {
 		pod.TypeMeta = metav1.TypeMeta{} // pods in a list have no TypeMeta
 		return nil
 	}
 	*pod = corev1.Pod{}
 	if err := pod.Unmarshal(message); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoPods, err)
+		return fmt.Errorf("%w: %w", ErrNoList, err)
 	}
 	slim.Down(pod)
 	return nil
 }
 
 // knows reads the pod from the cache, if it has the same identity.
-func (t *taking) knows(ctx context.Context, is identity, into *corev1.Pod) bool {
-	return t.known != nil && is.uid != "" && t.known.Get(ctx, is.key, into) == nil && into.UID == is.uid && into.ResourceVersion == is.version
+func (p *pods) knows(ctx context.Context, is identity, into *corev1.Pod) bool {
+	return p.known != nil && is.uid != "" && p.known.Get(ctx, is.key, into) == nil && into.UID == is.uid && into.ResourceVersion == is.version
+}
+
+// volumes receives volumes with the fields that package disk compares.
+type volumes struct{ items []corev1.PersistentVolume }
+
+func (v *volumes) clear() { v.items = nil }
+
+func (v *volumes) add(_ context.Context, message []byte) error {
+	v.items = append(v.items, corev1.PersistentVolume{})
+	if err := v.items[len(v.items)-1].Unmarshal(message); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoList, err)
+	}
+	return nil
 }
 
 // identity identifies a state of a pod.

@@ -1,4 +1,4 @@
-package podlist
+package lists
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/weigh"
 )
 
-// Nine tenths of a list of pods are not read by any decision: managed fields, containers, addresses. They are removed from
+// Nine tenths of a list are not read by any decision: managed fields, containers, addresses. They are removed from
 // the message before it is decoded. An API server writes protobuf in a fraction of the time that JSON takes, and fields that
 // are not decoded cost no time or memory here.
 
@@ -20,7 +20,14 @@ type kept map[protowire.Number]kept
 // entry is a map entry, which is kept whole.
 var entry = kept{}
 
-// numberOfItems is the field of a list that holds its pods.
+// form is the form of a list.
+type form struct {
+	// kind is the kind of the list, and scope the objects that it lists, for messages.
+	kind, scope string
+	kept        kept
+}
+
+// numberOfItems is the field of a list that holds its items.
 const numberOfItems = 2
 
 var (
@@ -34,23 +41,39 @@ var (
 	keptOfContainer = kept{1: nil, 2: {1: {1: nil}, 3: keptOfEnd}, 3: {3: keptOfEnd}}           // name, state, lastState
 	keptOfStatus    = kept{1: nil, 2: keptOfCondition, 8: keptOfContainer, 10: keptOfContainer} // phase, conditions, statuses of containers
 	keptOfPod       = kept{1: keptOfMeta, 2: {1: keptOfVolume, 10: nil}, 3: keptOfStatus}       // spec: volumes, nodeName
-	keptOfPods      = kept{1: {2: nil, 3: nil, 4: nil}, 2: keptOfPod}                           // resourceVersion, continue, remainingItemCount
+	keptOfList      = kept{2: nil, 3: nil, 4: nil}                                              // resourceVersion, continue, remainingItemCount
+
+	listOfPods = form{"PodList", "for one namespace", kept{1: keptOfList, numberOfItems: keptOfPod}}
+)
+
+// The sources of volumes (PersistentVolumeSource), with the fields that package disk compares: names, and attributes that
+// drivers define.
+var (
+	names         = kept{1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil}
+	keptOfSources = kept{
+		1: names, 2: names, 3: names, 4: names, 5: names, 6: names, 7: names, 8: {1: nil}, 9: {1: nil, 2: nil}, 10: names, 11: names,
+		12: {1: nil, 5: entry}, 13: names, 14: names, 15: names, 16: names, 17: names, 18: names, 19: {1: nil, 2: nil, 5: nil, 6: nil, 8: nil},
+		20: names, 21: {1: nil, 2: nil}, 22: {1: nil, 2: nil, 5: entry}, // 12 flexVolume, 22 CSI
+	}
+	keptOfDisk = kept{1: {1: nil, 5: nil}, 2: {2: keptOfSources}} // name, uid; source
+
+	listOfVolumes = form{"PersistentVolumeList", "for all volumes", kept{1: keptOfList, numberOfItems: keptOfDisk}}
 )
 
 // Errors of trimming.
 var (
-	// ErrNoPods is the error of an answer that is not a list of pods.
-	ErrNoPods = errors.New("the answer is no list of pods")
+	// ErrNoList is the error of an answer that is not the requested list.
+	ErrNoList = errors.New("the answer is not the requested list")
 	// ErrNoRoom is the error of a list that exceeds the available memory.
-	ErrNoRoom = errors.New("there is no room for the list of pods")
+	ErrNoRoom = errors.New("there is no room for the list")
 )
 
 // trimmer copies messages with only the kept fields, and estimates their decoded size. It stops when the available memory is
 // used up.
 type trimmer struct {
 	take func(weight int64) bool
-	// pod receives each pod of the list instead of a copy. The message is valid until it returns.
-	pod func(message []byte) error
+	// item receives each item of the list instead of a copy. The message is valid until it returns.
+	item func(message []byte) error
 	// scratch holds the last copy, by nesting depth.
 	scratch [][]byte
 }
@@ -64,11 +87,11 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 	for len(message) > 0 {
 		number, kind, head := protowire.ConsumeTag(message)
 		if head < 0 {
-			return nil, fmt.Errorf("%w: %w", ErrNoPods, protowire.ParseError(head))
+			return nil, fmt.Errorf("%w: %w", ErrNoList, protowire.ParseError(head))
 		}
 		length := protowire.ConsumeFieldValue(number, kind, message[head:])
 		if length < 0 {
-			return nil, fmt.Errorf("%w: %w", ErrNoPods, protowire.ParseError(length))
+			return nil, fmt.Errorf("%w: %w", ErrNoList, protowire.ParseError(length))
 		}
 		field := message[:head+length]
 		message = message[head+length:]
@@ -84,7 +107,7 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 			continue
 		}
 		if kind != protowire.BytesType {
-			return nil, ErrNoPods
+			return nil, ErrNoList
 		}
 		value, _ := protowire.ConsumeBytes(field[head:])
 		inner, err := t.trim(value, within, depth+1)
@@ -92,7 +115,7 @@ func (t *trimmer) trim(message []byte, fields kept, depth int) ([]byte, error) {
 			return nil, err
 		}
 		if depth == 0 && number == numberOfItems {
-			if err := t.pod(inner); err != nil {
+			if err := t.item(inner); err != nil {
 				return nil, err
 			}
 			continue
@@ -115,7 +138,7 @@ func weightOf(within kept, size, depth int) int64 {
 	case depth == 0:
 		return weigh.Item
 	case depth == 1:
-		return weigh.Member // metadata, spec and status are embedded in the pod
+		return weigh.Member // metadata, spec and status are embedded in the item
 	default:
 		return weigh.Element
 	}

@@ -1,4 +1,4 @@
-package podlist
+package lists
 
 import (
 	"bytes"
@@ -24,9 +24,11 @@ import (
 )
 
 // written returns a list of pods in the encoding of an API server.
-func written(t testing.TB, raw []byte) []byte {
+func written(t testing.TB, raw []byte) []byte { return encoded(t, "PodList", raw) }
+
+func encoded(t testing.TB, kind string, raw []byte) []byte {
 	t.Helper()
-	message := apiruntime.Unknown{TypeMeta: apiruntime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}
+	message := apiruntime.Unknown{TypeMeta: apiruntime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
 	data, err := message.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +74,8 @@ func (c *cached) Get(_ context.Context, key client.ObjectKey, into client.Object
 
 // taken returns the pods that Take takes from a list, and the rest of the list.
 func taken(known client.Reader, answer []byte, room func(int64) bool) (*corev1.PodList, []byte, error) {
-	found := &taking{known: known}
-	rest, err := Take(context.WithValue(context.Background(), takingKey{}, found), answer, room)
+	found := &pods{known: known}
+	rest, err := Take(context.WithValue(context.Background(), takingKey{}, &taking{form: listOfPods, into: found}), answer, room)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,10 +83,10 @@ func taken(known client.Reader, answer []byte, room func(int64) bool) (*corev1.P
 	if err := message.Unmarshal(bytes.TrimPrefix(rest, protobufPrefix)); err != nil {
 		return nil, nil, err
 	}
-	var pods corev1.PodList
-	err = pods.Unmarshal(message.Raw)
-	pods.Items = found.pods
-	return &pods, rest, err
+	var list corev1.PodList
+	err = list.Unmarshal(message.Raw)
+	list.Items = found.items
+	return &list, rest, err
 }
 
 // randomPods fills every field of pods, including fields of later versions.
@@ -158,7 +160,7 @@ func TestTrimmedIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := 0
-	_, err = trimmed(written(t, raw), &trimmer{take: unbounded, pod: func(message []byte) error { size += len(message); return nil }})
+	_, err = trimmed(written(t, raw), listOfPods, &trimmer{take: unbounded, item: func(message []byte) error { size += len(message); return nil }})
 	if err != nil || size == 0 || size > 256 {
 		t.Errorf("%d bytes of %d are left: %v", size, len(raw), err)
 	}

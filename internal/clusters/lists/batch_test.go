@@ -1,4 +1,4 @@
-package podlist
+package lists
 
 import (
 	"context"
