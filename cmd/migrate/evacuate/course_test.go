@@ -107,12 +107,10 @@ func TestLine(t *testing.T) {
 			e.Spec.MaxActive = &most
 		}
 		r := courseOf(e, migrations, "east", minutes(12))
-		got := ""
-		for _, nth := range []int{2, 4} {
-			w := r.Migrations[nth].Expected
-			got += fmt.Sprintf(" %.0f-%.0f", w.Begin.Sub(minutes(0)).Minutes(), w.End.Sub(minutes(0)).Minutes())
+		span := func(w *window) string {
+			return fmt.Sprintf("%.0f-%.0f", w.Begin.Sub(minutes(0)).Minutes(), w.End.Sub(minutes(0)).Minutes())
 		}
-		if strings.TrimSpace(got) != want {
+		if got := span(r.Migrations[2].Expected) + " " + span(r.Migrations[4].Expected); got != want {
 			t.Errorf("at most %d: %s, want %s", most, got, want)
 		}
 	}

@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sliceshift/sliceshift/internal/disk"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
 // Shared shares lists of all pods of a namespace among concurrent callers. While a list is in progress, further callers wait

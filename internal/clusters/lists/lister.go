@@ -1,4 +1,4 @@
-// Package lists lists all pods of a namespace, and the disks of all volumes of a cluster. It uses protobuf, which it trims
+// Package lists reads all pods of a namespace, and the disks of all volumes of a cluster. It uses protobuf, which it trims
 // before decoding, and shares a list of pods among concurrent callers.
 package lists
 
