@@ -226,8 +226,8 @@ func (r *course) forecast(e *api.Evacuation) {
 	}
 }
 
-// atOnce returns how many Migrations may be under way at once; 0: no limit is known. Those of the manager are in no object,
-// but while it lets one wait in line, as many are under way as may be.
+// atOnce returns how many Migrations may be under way at once; 0: no limit is known. The manager's own limits are in no
+// object, but while it lets a Migration wait in line, as many are under way as may be.
 func (r *course) atOnce(e *api.Evacuation) int {
 	most := int(ptr.Deref(e.Spec.MaxActive, 0))
 	active, waits := 0, false

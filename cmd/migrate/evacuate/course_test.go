@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/sliceshift/sliceshift/api/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
@@ -102,16 +103,15 @@ func TestLine(t *testing.T) {
 		m.Status.Conditions = []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: reason}}
 		migrations = append(migrations, m)
 	}
-	for most, want := range map[int32]string{0: "16-24 24-32", 1: "16-24 24-32", 2: "16-24 24-32"} {
-		if e.Spec.MaxActive = nil; most > 0 {
-			e.Spec.MaxActive = &most
-		}
+	const want = "16-24 24-32"
+	for _, most := range []*int32{nil, new(int32(1)), new(int32(2))} {
+		e.Spec.MaxActive = most
 		r := courseOf(e, migrations, "east", minutes(12))
 		span := func(w *window) string {
 			return fmt.Sprintf("%.0f-%.0f", w.Begin.Sub(minutes(0)).Minutes(), w.End.Sub(minutes(0)).Minutes())
 		}
 		if got := span(r.Migrations[2].Expected) + " " + span(r.Migrations[4].Expected); got != want {
-			t.Errorf("at most %d: %s, want %s", most, got, want)
+			t.Errorf("at most %d: %s, want %s", ptr.Deref(most, 0), got, want)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (r *reader) sameAs(ctx context.Context, m, before *api.Migration) error {
 	}
 	kubectl := plan.Kubectl(r.source.Name(), r.source.Flags())
 	if before.DeletionTimestamp != nil {
-		return fmt.Errorf("it is being deleted, and its Evacuation would lack it; its finalizers keep it; to see them: %s", kubectl.Do("describe", "migration", "-n", m.Namespace, m.Name))
+		return fmt.Errorf("it is being deleted, so its Evacuation would lack it; to see its finalizers: %s", kubectl.Do("describe", "migration", "-n", m.Namespace, m.Name))
 	}
 	if completed := records.Completed(before); completed != "" {
 		return fmt.Errorf("it is completed as %s, so it moves nothing any more; to move StatefulSet %s/%s, keep its report, %s, and delete it: %s",

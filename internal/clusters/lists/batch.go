@@ -17,7 +17,7 @@ import (
 // Shared shares lists of all pods of a namespace among concurrent callers. While a list is in progress, further callers wait
 // for the next one, which starts some time after the current one. A list is never older than its request. A
 // hundred migrations of one namespace cost little more than one. The callers get the same list, and must change neither it nor
-// its pods.
+// its pods. A list of volumes with disk.Only is trimmed, too, and not shared.
 type Shared struct {
 	client.Client
 	// Lists lists the pods, and the disks of volumes.

@@ -187,27 +187,35 @@ func TestWeightsOfTrimmed(t *testing.T) {
 		"a long name":       message(2, message(1, message(1, make([]byte, 1<<20)))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var weight int64
 			answer := written(t, raw)
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			pods, _, err := taken(nil, answer, func(w int64) bool { weight += w; return true })
-			if err != nil {
-				t.Fatal(err)
-			}
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			if took := int64(after.HeapAlloc) - int64(before.HeapAlloc); weight < took {
-				t.Errorf("%d bytes weigh %d, and take %d", len(raw), weight, took)
-			}
-			runtime.KeepAlive(pods)
-			left := weight / 2
-			_, _, err = taken(nil, answer, func(w int64) bool { left -= w; return left >= 0 })
-			if !errors.Is(err, ErrNoRoom) {
-				t.Errorf("with half the room: %v", err)
-			}
+			expectWeight(t, len(raw), func(room func(int64) bool) (any, error) {
+				pods, _, err := taken(nil, answer, room)
+				return pods, err
+			})
 		})
+	}
+}
+
+// expectWeight checks that a list weighs at least the memory that it uses, and that it is not decoded in half of that.
+func expectWeight(t *testing.T, size int, take func(room func(int64) bool) (any, error)) {
+	t.Helper()
+	var weight int64
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	list, err := take(func(w int64) bool { weight += w; return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if took := int64(after.HeapAlloc) - int64(before.HeapAlloc); weight < took {
+		t.Errorf("%d bytes weigh %d, and take %d", size, weight, took)
+	}
+	runtime.KeepAlive(list)
+	left := weight / 2
+	if _, err = take(func(w int64) bool { left -= w; return left >= 0 }); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("with half the room: %v", err)
 	}
 }
 
